@@ -7,18 +7,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from rest_framework.test import APIClient
 
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.lifecycle.services import query_transition
 from retrieval.corpus.models import Image
 from tests.conftest import client_of
-from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images
+from tests.labeling.conftest import FIRST_ID, fields, make_images
 from tests.labeling.judging import item, judge, record
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(5)
 
 
@@ -31,32 +30,20 @@ def images(toy_model: Any) -> list[Image]:
         ({"limit": 501}, "limit"),
     ],
 )
-def test_bounds_of_a_page_of_candidates(
-    parameters: dict[str, Any],
-    field: str,
-    images: list[Image],
-    open_query: MakeQuery,
-    admin_api: APIClient,
-) -> None:
+def test_bounds_of_a_page_of_candidates(parameters, field, images, open_query, admin_api):
     answer = admin_api.get(f"/api/queries/{open_query().pk}/candidates/", parameters)
     assert (answer.status_code, fields(answer)) == (400, [field])
 
 
-def test_past_the_end_there_are_no_candidates(
-    images: list[Image], open_query: MakeQuery, admin_api: APIClient
-) -> None:
+def test_past_the_end_there_are_no_candidates(images, open_query, admin_api):
     address = f"/api/queries/{open_query().pk}/candidates/"
     body = admin_api.get(address, {"start_rank": 6}).json()
     assert (body["results"], body["count"], body["next"]) == ([], 5, None)
 
 
 def test_own_relevance_stands_beside_the_candidates(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    annotator_api: APIClient,
-) -> None:
+    images, open_query, annotator, other_annotator, annotator_api
+):
     query = open_query()
     judge(query, annotator, [1], "unsure")
     judge(query, other_annotator, [0], "relevant")
@@ -85,8 +72,8 @@ GOOD = {"image": FIRST_ID, "relevance": "relevant", "client_id": "c", "seconds":
     ],
 )
 def test_a_bad_item_is_refused_and_the_others_are_stored(
-    bad: Any, detail: str, images: list[Image], open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+    bad, detail, images, open_query, annotator_api
+):
     good = GOOD | {"image": FIRST_ID + 1, "client_id": str(uuid.uuid4())}
     address = f"/api/queries/{open_query().pk}/judgments/"
     answer = annotator_api.post(address, [bad, good])
@@ -100,27 +87,21 @@ def test_a_bad_item_is_refused_and_the_others_are_stored(
 
 
 @pytest.mark.parametrize("body", [{}, GOOD, "x", None, [GOOD] * 501], ids=str)
-def test_a_body_that_is_no_short_list_is_malformed(
-    body: Any, images: list[Image], open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_a_body_that_is_no_short_list_is_malformed(body, images, open_query, annotator_api):
     answer = annotator_api.post(f"/api/queries/{open_query().pk}/judgments/", body)
     assert answer.status_code == 400
     assert answer["Content-Type"] == "application/problem+json"
     assert not Judgment.objects.exists()
 
 
-def test_json_that_is_broken_or_not_finite_is_malformed(
-    images: list[Image], open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_json_that_is_broken_or_not_finite_is_malformed(images, open_query, annotator_api):
     address = f"/api/queries/{open_query().pk}/judgments/"
     for body in ("[{", f'[{{"image": {FIRST_ID}, "seconds": NaN}}]'):
         answer = annotator_api.post(address, body, content_type="application/json")
         assert answer.status_code == 400
 
 
-def test_a_list_is_extended_on_demand(
-    images: list[Image], open_query: MakeQuery, annotator_api: APIClient, settings: Any
-) -> None:
+def test_a_list_is_extended_on_demand(images, open_query, annotator_api, settings):
     settings.CANDIDATE_DEPTH = 2
     address = f"/api/queries/{open_query().pk}/extend/"
     answer = annotator_api.post(address, {"count": 2}).json()
@@ -141,9 +122,7 @@ def sent(number: int, relevance: str | None, **given: Any) -> dict[str, Any]:
     } | given
 
 
-def test_every_item_is_answered_with_what_stands_after_it(
-    images: list[Image], open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_every_item_is_answered_with_what_stands_after_it(images, open_query, annotator_api):
     address = f"/api/queries/{open_query().pk}/judgments/"
     items = [
         sent(0, "relevant", expected=None, seconds=2, age=60),
@@ -178,13 +157,7 @@ def test_every_item_is_answered_with_what_stands_after_it(
     assert (stop["minimum"], stop["minimum_met"]) == (0, True)
 
 
-def test_a_closed_query_says_so(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    annotator_api: APIClient,
-    admin: Any,
-) -> None:
+def test_a_closed_query_says_so(images, open_query, annotator, annotator_api, admin):
     query = open_query()
     judge(query, annotator, [0], "relevant")
     query_transition(query=query, to_state="complete", by=admin, note="Enough.")
@@ -196,12 +169,8 @@ def test_a_closed_query_says_so(
 
 
 def test_a_query_that_one_does_not_see_takes_nothing(
-    images: list[Image],
-    open_query: MakeQuery,
-    new_query: MakeQuery,
-    annotator_api: APIClient,
-    admin: Any,
-) -> None:
+    images, open_query, new_query, annotator_api, admin
+):
     done = open_query()
     judge(done, admin, [0], "relevant")
     query_transition(query=done, to_state="complete", by=admin, note="Enough.")
@@ -212,12 +181,8 @@ def test_a_query_that_one_does_not_see_takes_nothing(
 
 
 def test_what_another_user_left_behind_is_not_stored_as_ones_own(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    annotator_api: APIClient,
-    other_annotator: Any,
-) -> None:
+    images, open_query, annotator, annotator_api, other_annotator
+):
     address = f"/api/queries/{open_query().pk}/judgments/"
     for sender in (str(other_annotator.pk), "", "x"):
         answer = annotator_api.post(address, [sent(0, "relevant")], headers={"X-Annotator": sender})
@@ -229,12 +194,7 @@ def test_what_another_user_left_behind_is_not_stored_as_ones_own(
     assert answer.json()["results"][0]["status"] == "stored"
 
 
-def test_a_judgment_takes_few_statements(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    django_assert_num_queries: Any,
-) -> None:
+def test_a_judgment_takes_few_statements(images, open_query, annotator, django_assert_num_queries):
     query = open_query()
     judge(query, annotator, range(2), "relevant")
     client = client_of(annotator)
@@ -249,13 +209,8 @@ def test_a_judgment_takes_few_statements(
 
 
 def test_the_history_of_an_image_is_everybodys_to_reviewers(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-) -> None:
+    images, open_query, annotator, other_annotator, annotator_api, reviewer_api
+):
     query = open_query()
     record(query, annotator, item(0, "relevant", seconds=2), item(1, "relevant"))
     record(query, other_annotator, item(0, "unsure", source="similar"))
@@ -279,8 +234,8 @@ def test_the_history_of_an_image_is_everybodys_to_reviewers(
 
 
 def test_a_history_is_of_one_image_of_a_query_that_one_sees(
-    images: list[Image], open_query: MakeQuery, new_query: MakeQuery, annotator_api: APIClient
-) -> None:
+    images, open_query, new_query, annotator_api
+):
     address = f"/api/queries/{open_query().pk}/history/"
     for image in ("", "x", "-1", str(2**63)):
         answer = annotator_api.get(address, {"image": image})
@@ -291,8 +246,8 @@ def test_a_history_is_of_one_image_of_a_query_that_one_sees(
 
 
 def test_a_clock_that_jumps_changes_neither_labels_nor_their_order(
-    images: list[Image], open_query: MakeQuery, annotator: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    images, open_query, annotator, monkeypatch
+):
     address = f"/api/queries/{open_query().pk}/"
     client = client_of(annotator)
     jump = timedelta()

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from rest_framework.test import APIClient
 
 from labeling.lifecycle.imports import LARGEST_UPLOAD
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import MakeQuery, fields, make_images, make_species, run_jobs
+from tests.labeling.conftest import fields, make_images, make_species, run_jobs
 from tests.labeling.judging import judge
 
 HEADER = b"query_id,query_text,supercategory,category,iconic_group\n"
@@ -20,17 +19,11 @@ NEWT = HEADER + b"7,a newt,Species,Species ID,Amphibians\n"
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(5)
 
 
-def test_a_query_from_draft_to_complete(
-    images: list[Image],
-    admin_api: APIClient,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-    settings: Any,
-) -> None:
+def test_a_query_from_draft_to_complete(images, admin_api, annotator_api, reviewer_api, settings):
     settings.STOP_STREAK = 2
     answer = admin_api.post(
         "/api/queries/",
@@ -132,7 +125,7 @@ def test_a_query_from_draft_to_complete(
     )
 
 
-def test_a_query_can_be_created_open(images: list[Image], admin_api: APIClient) -> None:
+def test_a_query_can_be_created_open(images, admin_api):
     given = {"text": "a toad", "category": "Species ID", "state": "open"}
     body = admin_api.post("/api/queries/", given).json()
     assert (body["state"], body["list"]["state"]) == ("open", "building")
@@ -163,9 +156,7 @@ def test_a_query_can_be_created_open(images: list[Image], admin_api: APIClient) 
         ({"reject_reason": "other"}, "reject_reason"),
     ],
 )
-def test_what_is_wrong_with_a_new_query_is_named(
-    given: dict[str, Any], field: str, new_query: MakeQuery, admin_api: APIClient
-) -> None:
+def test_what_is_wrong_with_a_new_query_is_named(given, field, new_query, admin_api):
     new_query("the seventh", query_id=7)
     body = {"text": "a newt", "category": "Species ID"} | given
     answer = admin_api.post("/api/queries/", body)
@@ -174,11 +165,11 @@ def test_what_is_wrong_with_a_new_query_is_named(
 
 
 @pytest.mark.parametrize("body", [[], "text", 3, None])
-def test_a_body_that_is_no_object_is_malformed(body: Any, admin_api: APIClient) -> None:
+def test_a_body_that_is_no_object_is_malformed(body, admin_api):
     assert admin_api.post("/api/queries/", body).status_code == 400
 
 
-def test_species_are_names_ids_or_groups(new_query: MakeQuery, admin_api: APIClient) -> None:
+def test_species_are_names_ids_or_groups(new_query, admin_api):
     toad = make_species("Bufo bufo", family="Bufonidae")
     cane = make_species("Rhinella marina", family="Bufonidae")
     frog = make_species("Rana temporaria", family="Ranidae")
@@ -198,9 +189,7 @@ def test_species_are_names_ids_or_groups(new_query: MakeQuery, admin_api: APICli
     assert filtered() == []
 
 
-def test_queries_are_filtered_and_paged(
-    images: list[Image], open_query: MakeQuery, new_query: MakeQuery, admin_api: APIClient
-) -> None:
+def test_queries_are_filtered_and_paged(images, open_query, new_query, admin_api):
     open_query("a red toad", split="val", query_id=31)
     new_query("a green toad", split="test", query_id=32)
     new_query("a newt", split="test", query_id=33, category="Human Impact")
@@ -225,9 +214,7 @@ def test_queries_are_filtered_and_paged(
         assert (answer.status_code, fields(answer)) == (400, [parameter])
 
 
-def test_conflicts_are_told(
-    images: list[Image], open_query: MakeQuery, admin: Any, annotator: Any, admin_api: APIClient
-) -> None:
+def test_conflicts_are_told(images, open_query, admin, annotator, admin_api):
     query = open_query()
     judge(query, annotator, [0], "relevant")
     address = f"/api/queries/{query.pk}/"
@@ -247,9 +234,7 @@ def test_conflicts_are_told(
     assert (body["reject_reason"], body["reject_note"]) == ("other", "Blurred.")
 
 
-def test_a_change_of_fields_and_state_is_made_whole_or_not_at_all(
-    new_query: MakeQuery, admin_api: APIClient
-) -> None:
+def test_a_change_of_fields_and_state_is_made_whole_or_not_at_all(new_query, admin_api):
     query = new_query()
     answer = admin_api.patch(f"/api/queries/{query.pk}/", {"text": "new", "state": "complete"})
     assert answer.status_code == 409
@@ -257,14 +242,14 @@ def test_a_change_of_fields_and_state_is_made_whole_or_not_at_all(
     assert (query.text, query.state) == ("a toad", "draft")
 
 
-def test_what_was_read_can_be_sent_back(new_query: MakeQuery, admin_api: APIClient) -> None:
+def test_what_was_read_can_be_sent_back(new_query, admin_api):
     address = f"/api/queries/{new_query().pk}/"
     body = admin_api.get(address).json()
     sent = body | {"text": "a new toad", "reject_reason": "", "reject_note": ""}
     assert admin_api.patch(address, sent).json()["text"] == "a new toad"
 
 
-def test_csv_uploads_and_bodies_are_imported(admin_api: APIClient) -> None:
+def test_csv_uploads_and_bodies_are_imported(admin_api):
     files = [
         SimpleUploadedFile("q_val.csv", NEWT),
         SimpleUploadedFile("q_test.csv", HEADER + b"8,a frog,Species,Species ID,\n"),
@@ -277,7 +262,7 @@ def test_csv_uploads_and_bodies_are_imported(admin_api: APIClient) -> None:
     assert list(splits) == [(7, "val"), (8, "test")]
 
 
-def test_a_bad_csv_is_refused_with_lines_and_fields(admin_api: APIClient) -> None:
+def test_a_bad_csv_is_refused_with_lines_and_fields(admin_api):
     answer = admin_api.post(
         "/api/queries/import/", NEWT + b"x,,Species,Species ID,\n", content_type="text/csv"
     )
@@ -298,21 +283,14 @@ def test_a_bad_csv_is_refused_with_lines_and_fields(admin_api: APIClient) -> Non
     ],
     ids=["empty", "split", "large", "json"],
 )
-def test_imports_that_are_no_csv(
-    address: str,
-    body: bytes,
-    content_type: str,
-    status: int,
-    field: str | None,
-    admin_api: APIClient,
-) -> None:
+def test_imports_that_are_no_csv(address, body, content_type, status, field, admin_api):
     answer = admin_api.post(address, body, content_type=content_type)
     assert answer.status_code == status
     assert fields(answer) == ([field] if field else [])
 
 
 @pytest.mark.parametrize("content_type", ["text/csv", "Text/CSV; charset=utf-8"])
-def test_an_empty_body_is_told_to_be_empty(content_type: str, admin_api: APIClient) -> None:
+def test_an_empty_body_is_told_to_be_empty(content_type, admin_api):
     answer = admin_api.post("/api/queries/import/?name=q_val.csv", b"", content_type=content_type)
     assert (answer.status_code, fields(answer)) == (400, ["file"])
     [error] = answer.json()["errors"]
@@ -322,7 +300,7 @@ def test_an_empty_body_is_told_to_be_empty(content_type: str, admin_api: APIClie
 
 
 @pytest.mark.parametrize("format", ["text/csv", "multipart"])
-def test_a_file_of_more_than_5_megabytes_is_refused(format: str, admin_api: APIClient) -> None:
+def test_a_file_of_more_than_5_megabytes_is_refused(format, admin_api):
     content = bytes(LARGEST_UPLOAD + 1)
     if format == "multipart":
         body = {"file": SimpleUploadedFile("q_val.csv", content)}
@@ -334,14 +312,14 @@ def test_a_file_of_more_than_5_megabytes_is_refused(format: str, admin_api: APIC
     assert answer.json()["errors"][0]["detail"] == "q_val.csv is larger than 5 MB."
 
 
-def test_an_upload_without_a_file_is_told(admin_api: APIClient) -> None:
+def test_an_upload_without_a_file_is_told(admin_api):
     answer = admin_api.post("/api/queries/import/", {"split": "val"}, format="multipart")
     assert (answer.status_code, fields(answer)) == (400, ["file"])
     [error] = answer.json()["errors"]
     assert error["detail"] == "No file was sent; upload a CSV as “file”, or send it as text/csv."
 
 
-def test_a_search_becomes_a_draft(admin_api: APIClient) -> None:
+def test_a_search_becomes_a_draft(admin_api):
     make_species("Bufo bufo", iconic_group="Amphibians")
     given = {"text": "a toad calling", "species": ["Bufo bufo"]}
     first = admin_api.post("/api/queries/from-search/", given)

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from labeling.lifecycle.services import query_transition
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import judge
 
 ROLES = ("anonymous", "annotator", "reviewer", "admin")
@@ -24,17 +24,12 @@ CSV = (
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(3)
 
 
 @pytest.fixture
-def clients(
-    anonymous_api: APIClient,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-    admin_api: APIClient,
-) -> dict[str, APIClient]:
+def clients(anonymous_api, annotator_api, reviewer_api, admin_api) -> dict[str, APIClient]:
     return dict(zip(ROLES, (anonymous_api, annotator_api, reviewer_api, admin_api), strict=True))
 
 
@@ -91,10 +86,7 @@ ENDPOINTS: dict[str, tuple[Callable[[APIClient, str], Any], tuple[int, int, int,
     "an empty change": (lambda api, at: api.patch(at, {}), (401, 403, 403, 200)),
     "delete": (lambda api, at: api.delete(at), (401, 403, 403, 204)),
     "candidates": (lambda api, at: api.get(at + "candidates/"), (401, 200, 200, 200)),
-    "judge": (
-        lambda api, at: api.post(at + "judgments/", judgments(0)),
-        (401, 200, 200, 200),
-    ),
+    "judge": (lambda api, at: api.post(at + "judgments/", judgments(0)), (401, 200, 200, 200)),
     "judgments": (lambda api, at: api.get(at + "judgments/"), (401, 200, 200, 200)),
     "extend": (lambda api, at: api.post(at + "extend/", {"count": 1}), (401, 200, 200, 200)),
     "refresh": (lambda api, at: api.post(at + "refresh/"), (401, 403, 403, 202)),
@@ -106,13 +98,7 @@ ENDPOINTS: dict[str, tuple[Callable[[APIClient, str], Any], tuple[int, int, int,
 }
 
 
-def test_each_role_against_each_endpoint(
-    images: list[Image],
-    open_query: MakeQuery,
-    clients: dict[str, APIClient],
-    settings: Any,
-    subtests: pytest.Subtests,
-) -> None:
+def test_each_role_against_each_endpoint(images, open_query, clients, settings, subtests):
     settings.CANDIDATE_DEPTH = 2
     query = open_query()
     for endpoint, (call, statuses) in ENDPOINTS.items():
@@ -129,8 +115,8 @@ def test_each_role_against_each_endpoint(
 
 @pytest.mark.parametrize("state", ["draft", "complete", "rejected"])
 def test_a_query_that_is_not_theirs_does_not_exist_for_an_annotator(
-    state: str, images: list[Image], open_query: MakeQuery, admin: Any, annotator_api: APIClient
-) -> None:
+    state, images, open_query, admin, annotator_api
+):
     query = open_query()
     judge(query, admin, [0], "relevant")
     reason = "other" if state == "rejected" else ""
@@ -147,13 +133,8 @@ def test_a_query_that_is_not_theirs_does_not_exist_for_an_annotator(
 
 
 def test_an_annotator_reads_what_they_judged_for_after_it_is_closed(
-    images: list[Image],
-    open_query: MakeQuery,
-    admin: Any,
-    annotator: Any,
-    annotator_api: APIClient,
-    other_annotator_api: APIClient,
-) -> None:
+    images, open_query, admin, annotator, annotator_api, other_annotator_api
+):
     query = open_query()
     judge(query, annotator, [0], "relevant")
     query_transition(query=query, to_state="complete", by=admin, note="Enough.")
@@ -170,13 +151,8 @@ def test_an_annotator_reads_what_they_judged_for_after_it_is_closed(
 
 
 def test_annotators_see_their_own_judgments_and_reviewers_all(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-) -> None:
+    images, open_query, annotator, other_annotator, annotator_api, reviewer_api
+):
     query = open_query()
     judge(query, annotator, [0, 1], "relevant")
     judge(query, other_annotator, [0], "unsure")
@@ -198,12 +174,8 @@ def test_annotators_see_their_own_judgments_and_reviewers_all(
 
 
 def test_a_submitted_query_is_judged_by_reviewers_only(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-) -> None:
+    images, open_query, annotator, annotator_api, reviewer_api
+):
     query = open_query()
     judge(query, annotator, [0], "relevant")
     query_transition(query=query, to_state="submitted", by=annotator, note="enough")
@@ -215,7 +187,7 @@ def test_a_submitted_query_is_judged_by_reviewers_only(
     assert statuses == ["refused", "stored"]
 
 
-def test_wrong_methods(images: list[Image], open_query: MakeQuery, admin_api: APIClient) -> None:
+def test_wrong_methods(images, open_query, admin_api):
     query = open_query()
     for method, path in (
         ("put", ""),
@@ -231,18 +203,14 @@ def test_wrong_methods(images: list[Image], open_query: MakeQuery, admin_api: AP
         assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_unknown_queries_do_not_exist(admin_api: APIClient) -> None:
+def test_unknown_queries_do_not_exist(admin_api):
     for path in ("", "candidates/", "judgments/"):
         assert admin_api.get(f"/api/queries/999999999999999999/{path}").status_code == 404
 
 
 def test_species_names_can_be_hidden_from_annotators(
-    toy_model: Any,
-    open_query: MakeQuery,
-    settings: Any,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-) -> None:
+    toy_model, open_query, settings, annotator_api, reviewer_api
+):
     from tests.labeling.conftest import make_species
 
     toad = make_species("Bufo bufo")

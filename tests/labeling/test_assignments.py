@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.test import Client
-from rest_framework.test import APIClient
 
 from labeling.judging.access import can_judge
 from labeling.judging.models import JudgmentSource
@@ -17,17 +15,17 @@ from labeling.queries.models import Query
 from labeling.review.overview import queries_overview
 from labeling.review.selectors import given_up
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(6)
 
 
 @pytest.fixture
-def query(images: list[Image], open_query: MakeQuery) -> Query:
+def query(images, open_query) -> Query:
     return open_query()
 
 
@@ -35,9 +33,7 @@ def hand_in(query: Query, by: Any, **fields: str) -> Query:
     return query_transition(query=query, to_state="submitted", by=by, **fields)
 
 
-def test_others_label_on_and_the_last_hand_in_submits(
-    query: Query, annotator: Any, other_annotator: Any
-) -> None:
+def test_others_label_on_and_the_last_hand_in_submits(query, annotator, other_annotator):
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "relevant")
     assert still_labeling(query) == ["ann", "otto"]
@@ -56,9 +52,7 @@ def test_others_label_on_and_the_last_hand_in_submits(
     assert query.judgments.count() == 4
 
 
-def test_a_part_keeps_the_rule_that_was_met(
-    query: Query, annotator: Any, other_annotator: Any, settings: Any
-) -> None:
+def test_a_part_keeps_the_rule_that_was_met(query, annotator, other_annotator, settings):
     settings.STOP_STREAK = 2
     judge(query, annotator, [0, 1], "not_relevant")
     judge(query, other_annotator, range(6), "not_relevant")
@@ -68,9 +62,7 @@ def test_a_part_keeps_the_rule_that_was_met(
     assert list(rules) == ["streak", "exhausted"]
 
 
-def test_handing_in_twice_changes_nothing(
-    query: Query, annotator: Any, other_annotator: Any
-) -> None:
+def test_handing_in_twice_changes_nothing(query, annotator, other_annotator):
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "relevant")
     hand_in(query, annotator, note="First.")
@@ -79,9 +71,7 @@ def test_handing_in_twice_changes_nothing(
     assert query.transitions.filter(note="Second.").count() == 0
 
 
-def test_a_part_is_resumed_while_the_query_is_open(
-    query: Query, annotator: Any, other_annotator: Any
-) -> None:
+def test_a_part_is_resumed_while_the_query_is_open(query, annotator, other_annotator):
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "relevant")
     hand_in(query, annotator, note="Only one.")
@@ -94,8 +84,8 @@ def test_a_part_is_resumed_while_the_query_is_open(
 
 
 def test_a_reviewer_submits_whoever_still_labels_and_reopens_everybodys_part(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any
-) -> None:
+    query, annotator, other_annotator, reviewer
+):
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "relevant")
     hand_in(query, annotator, note="Only one.")
@@ -109,8 +99,8 @@ def test_a_reviewer_submits_whoever_still_labels_and_reopens_everybodys_part(
 
 
 def test_who_judges_first_after_a_hand_in_takes_part(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, django_user_model: Any
-) -> None:
+    query, annotator, other_annotator, reviewer, django_user_model
+):
     third = django_user_model.objects.create_user("olga", password="x", role="annotator")
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "relevant")
@@ -121,8 +111,8 @@ def test_who_judges_first_after_a_hand_in_takes_part(
 
 
 def test_reviewers_imports_and_who_left_do_not_take_part(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, django_user_model: Any
-) -> None:
+    query, annotator, other_annotator, reviewer, django_user_model
+):
     gone = django_user_model.objects.create_user("olga", password="x", role="annotator")
     judge(query, annotator, [0], "relevant")
     judge(query, reviewer, [0], "relevant")
@@ -136,8 +126,8 @@ def test_reviewers_imports_and_who_left_do_not_take_part(
 
 
 def test_what_was_judged_before_the_end_of_a_part_arrives_after_it(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any
-) -> None:
+    query, annotator, other_annotator, reviewer
+):
     judge(query, annotator, [0], "relevant")
     query = hand_in(query, annotator, note="Only one.")
     assert query.state == "submitted"
@@ -153,8 +143,8 @@ def test_what_was_judged_before_the_end_of_a_part_arrives_after_it(
 
 
 def test_giving_up_ends_ones_part_alone_and_waits_for_a_reviewer(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any
-) -> None:
+    query, annotator, other_annotator, reviewer
+):
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "relevant")
     query = hand_in(query, annotator, give_up="too_easy")
@@ -169,13 +159,7 @@ def test_giving_up_ends_ones_part_alone_and_waits_for_a_reviewer(
     assert given_up(query, reviewer) is None
 
 
-def test_through_the_api(
-    query: Query,
-    annotator: Any,
-    other_annotator: Any,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-) -> None:
+def test_through_the_api(query, annotator, other_annotator, annotator_api, reviewer_api):
     address = f"/api/queries/{query.pk}/"
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "relevant")
@@ -193,9 +177,7 @@ def test_through_the_api(
     assert (body["can_label"], body["assignment"]) == (True, None)
 
 
-def test_on_the_pages(
-    clients: dict[str, Client], query: Query, annotator: Any, other_annotator: Any
-) -> None:
+def test_on_the_pages(clients, query, annotator, other_annotator):
     page = f"/queries/{query.pk}/"
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "relevant")
@@ -220,8 +202,8 @@ def test_on_the_pages(
 
 
 def test_the_dashboard_asks_once_for_all_parts(
-    query: Query, open_query: MakeQuery, annotator: Any, django_assert_num_queries: Any
-) -> None:
+    query, open_query, annotator, django_assert_num_queries
+):
     queries_overview(user=annotator)
     with django_assert_num_queries(3):
         queries_overview(user=annotator)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from rest_framework.test import APIClient
 
 from labeling.audits.bounds import AuditRound, missing_at_most
 from labeling.audits.draws import draw_order
@@ -17,9 +16,8 @@ from labeling.judging.models import JudgmentEvent
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
-from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_restore, image_withdraw
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, run_jobs
+from tests.labeling.conftest import FIRST_ID, make_images, run_jobs
 from tests.labeling.judging import item, judge, record
 from tests.threads import at_once
 
@@ -29,7 +27,7 @@ JUDGED = 10
 
 
 @pytest.fixture
-def query(toy_model: EmbeddingModel, open_query: MakeQuery, annotator: Any) -> Query:
+def query(toy_model, open_query, annotator) -> Query:
     """A query whose ranked pass is over."""
     make_images(IMAGES)
     query = open_query()
@@ -68,8 +66,8 @@ NO = "not_relevant"
 
 class TestDrawing:
     def test_follows_the_key_among_the_unjudged_and_draws_once(
-        self, query: Query, annotator: Any, other_annotator: Any
-    ) -> None:
+        self, query, annotator, other_annotator
+    ):
         numbers = draw(query, annotator, 4)
         key = bytes(DrawKey.objects.get(query=query).key)
         left = [FIRST_ID + n for n in range(JUDGED, IMAGES)]
@@ -82,23 +80,23 @@ class TestDrawing:
         assert rounds(query) == [(2, 50, 5, 4)]
         assert [one.displayed_to for one in Draw.objects.filter(query=query)] == [annotator] * 5
 
-    def test_ends_with_the_pool(self, query: Query, annotator: Any) -> None:
+    def test_ends_with_the_pool(self, query, annotator):
         assert len(drawn(query, annotator, *[NO] * 50)) == 50
         assert draw(query, annotator, 5) == []
         assert rounds(query) == [(2, 50, 50, 0)]
         assert state(query).now.sentence.endswith("complete.")
 
     def test_two_people_at_once_draw_the_same(
-        self, transactional_db: None, query: Query, annotator: Any, other_annotator: Any
-    ) -> None:
+        self, transactional_db, query, annotator, other_annotator
+    ):
         people = [annotator, other_annotator] * 3
         found = at_once(*[lambda one=one: draw(query, one, 5) for one in people])
         assert found == [found[0]] * 6
         assert rounds(query) == [(2, 50, 5, 5)]
 
     def test_while_others_judge_counts_each_image_once(
-        self, transactional_db: None, query: Query, annotator: Any, other_annotator: Any
-    ) -> None:
+        self, transactional_db, query, annotator, other_annotator
+    ):
         at_once(
             *[lambda n=n: judge(query, other_annotator, [n], NO) for n in range(10, 40, 6)],
             *[lambda: draw(query, annotator, 30)] * 2,
@@ -109,9 +107,7 @@ class TestDrawing:
         assert state(query).unjudged == 0
         assert missing_at_most(state(query).hopeful, found=2) == 0
 
-    def test_is_refused_to_who_may_not_judge(
-        self, query: Query, annotator_api: APIClient, reviewer: Any
-    ) -> None:
+    def test_is_refused_to_who_may_not_judge(self, query, annotator_api, reviewer):
         query_transition(query=query, to_state="submitted", by=reviewer)
         for answer in (
             annotator_api.get(f"/api/queries/{query.pk}/audit/"),
@@ -120,7 +116,7 @@ class TestDrawing:
             assert answer.status_code == 403
         assert not DrawRound.objects.exists()
 
-    def test_only_drawn_images_are_judged_in_an_audit(self, query: Query, annotator: Any) -> None:
+    def test_only_drawn_images_are_judged_in_an_audit(self, query, annotator):
         [one] = draw(query, annotator, 1)
         other = 20 if one != 20 else 21
         outcomes = record(query, annotator, *(item(n, NO, source="audit") for n in (one, other)))
@@ -130,8 +126,8 @@ class TestDrawing:
 
 class TestCounting:
     def test_what_is_displayed_is_a_hit_until_somebody_judges_it_wherever(
-        self, query: Query, annotator: Any, other_annotator: Any
-    ) -> None:
+        self, query, annotator, other_annotator
+    ):
         first, second, third = draw(query, annotator, 3)
         assert rounds(query) == [(2, 50, 3, 3)]
         judge(query, other_annotator, [first], NO)
@@ -142,9 +138,7 @@ class TestCounting:
         assert rounds(query) == [(2, 50, 3, 2)], "disputed"
         assert state(query).found == 2
 
-    def test_changed_labels_count_in_all_rounds(
-        self, query: Query, annotator: Any, reviewer: Any
-    ) -> None:
+    def test_changed_labels_count_in_all_rounds(self, query, annotator, reviewer):
         first = drawn(query, annotator, "relevant", NO)
         judge(query, annotator, [n for n in range(JUDGED, IMAGES) if n not in first][:1], NO)
         drawn(query, annotator, NO, NO)
@@ -154,9 +148,7 @@ class TestCounting:
         judge(query, annotator, [JUDGED - 1], "relevant")
         assert rounds(query) == [(2, 50, 2, 0), (2, 47, 2, 0)]
 
-    def test_a_label_taken_back_counts_as_relevant_until_it_is_there_again(
-        self, query: Query, annotator: Any
-    ) -> None:
+    def test_a_label_taken_back_counts_as_relevant_until_it_is_there_again(self, query, annotator):
         [one] = drawn(query, annotator, NO)
         record(query, annotator, item(one, None), item(5, None))
         assert rounds(query) == [(3, 50, 1, 1)]
@@ -164,7 +156,7 @@ class TestCounting:
         record(query, annotator, item(one, NO), item(5, NO))
         assert rounds(query) == [(2, 50, 1, 0)]
 
-    def test_a_label_elsewhere_ends_the_round(self, query: Query, annotator: Any) -> None:
+    def test_a_label_elsewhere_ends_the_round(self, query, annotator):
         numbers = drawn(query, annotator, NO, NO)
         other = next(n for n in range(JUDGED, IMAGES) if n not in numbers)
         judge(query, annotator, [other], "relevant")
@@ -176,7 +168,7 @@ class TestCounting:
         judge(query, annotator, [0, *numbers], "relevant")
         assert len(rounds(query)) == 2
 
-    def test_leaving_at_each_hit_gains_nothing(self, query: Query, annotator: Any) -> None:
+    def test_leaving_at_each_hit_gains_nothing(self, query, annotator):
         """Relevant draws are left and judged in the list: the count is the same as judged there."""
         relevant = range(JUDGED, IMAGES, 5)
         for _ in range(20):
@@ -195,9 +187,7 @@ class TestCounting:
         assert hits
         assert state(query).now.missing_at_most >= len(relevant) - hits
 
-    def test_a_withdrawal_ends_the_round_and_a_displayed_image_stays(
-        self, query: Query, annotator: Any, admin: Any
-    ) -> None:
+    def test_a_withdrawal_ends_the_round_and_a_displayed_image_stays(self, query, annotator, admin):
         one, other = draw(query, annotator, 2)
         image_withdraw(image=Image(pk=FIRST_ID + one), by=admin)
         assert rounds(query) == [(2, 50, 2, 2)]
@@ -216,8 +206,8 @@ class TestCounting:
         assert rounds(query)[1][0] == 2
 
     def test_the_first_of_a_list_are_the_pool_and_a_longer_list_another(
-        self, settings: Any, open_query: MakeQuery, toy_model: EmbeddingModel, annotator: Any
-    ) -> None:
+        self, settings, open_query, toy_model, annotator
+    ):
         settings.CANDIDATE_DEPTH = 20
         make_images(IMAGES)
         query = open_query()
@@ -235,7 +225,7 @@ class TestCounting:
         assert rounds(query) == [(10, 13, 1, 1)]
 
 
-def test_a_certificate_is_out_of_reach_where_it_takes_thousands() -> None:
+def test_a_certificate_is_out_of_reach_where_it_takes_thousands():
     """45 of 50 found is within reach in a small pool; 30 of 5,000 takes 2,438 draws."""
     wide, small = AuditRound(30, 4500, 0, 0), AuditRound(30, 200, 0, 0)
     aim = Aim(target=0.9, confidence=0.95)
@@ -245,9 +235,7 @@ def test_a_certificate_is_out_of_reach_where_it_takes_thousands() -> None:
 
 
 class TestApi:
-    def test_gives_what_is_drawn_without_rank_and_score(
-        self, query: Query, annotator_api: APIClient
-    ) -> None:
+    def test_gives_what_is_drawn_without_rank_and_score(self, query, annotator_api):
         address = f"/api/queries/{query.pk}/audit/"
         assert annotator_api.get(address).json()["results"] == []
         answer = annotator_api.post(f"{address}draws/", {"count": 3}, format="json").json()
@@ -265,9 +253,7 @@ class TestApi:
         shown = [(one["relevance"], one["to_judge"]) for one in again["results"]]
         assert shown == [(NO, False), (None, True), (None, True)]
 
-    def test_needs_a_list(
-        self, query: Query, annotator_api: APIClient, new_query: MakeQuery, admin: Any
-    ) -> None:
+    def test_needs_a_list(self, query, annotator_api, new_query, admin):
         without = query_transition(query=new_query("a frog"), to_state="open", by=admin)
         for answer in (
             annotator_api.get(f"/api/queries/{without.pk}/audit/"),
@@ -278,7 +264,7 @@ class TestApi:
         assert annotator_api.get(f"/api/queries/{without.pk}/audit/").status_code == 200
 
 
-def test_the_key_is_made_when_a_query_opens_and_kept(query: Query, admin: Any) -> None:
+def test_the_key_is_made_when_a_query_opens_and_kept(query, admin):
     key = bytes(DrawKey.objects.get(query=query).key)
     assert len(set(key)) > 1
     query_transition(query=query, to_state="draft", by=admin)

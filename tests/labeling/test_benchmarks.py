@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
-from django.test import Client
 
 from core.access import Role
 from labeling.audits.selectors import audit_aim
@@ -22,12 +20,12 @@ from labeling.lifecycle.splitting import queries_split
 from labeling.queries.models import Benchmark, Query, first_benchmark
 from tests.annotator.world import make_world
 from tests.conftest import api_of, client_of, person
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species, run_jobs
+from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import current_list, item, judge, ranked
 
 
 @pytest.fixture(autouse=True)
-def first(db: None) -> Benchmark:
+def first(db) -> Benchmark:
     """The one that an installation starts with, also after a test that emptied all tables."""
     return Benchmark.objects.get(pk=first_benchmark())
 
@@ -37,14 +35,8 @@ def form_of(benchmark: Benchmark, **fields: Any) -> dict[str, Any]:
 
 
 def test_two_benchmarks_keep_apart(
-    clients: dict[str, Client],
-    annotator: Any,
-    other_annotator: Any,
-    admin: Any,
-    open_query: MakeQuery,
-    new_query: MakeQuery,
-    settings: Any,
-) -> None:
+    clients, annotator, other_annotator, admin, open_query, new_query, settings
+):
     frog, newt = make_species("Rana alba"), make_species("Triturus ruber")
     make_images(4, species=frog)
     make_images(4, first=4, species=newt)
@@ -191,23 +183,21 @@ def test_two_benchmarks_keep_apart(
         {"MINIMUM_LABELS": 3},
     ],
 )
-def test_a_wrong_setting_is_named(db: None, wrong: dict[str, Any]) -> None:
+def test_a_wrong_setting_is_named(db, wrong):
     with pytest.raises(ValidationError) as refused:
         benchmark_save(by=None, name="B", settings=wrong)
     assert list(refused.value.message_dict) == list(wrong)
     assert Benchmark.objects.count() == 1
 
 
-def test_a_name_is_there_once(admin: Any) -> None:
+def test_a_name_is_there_once(admin):
     with pytest.raises(ValidationError, match="already exists"):
         benchmark_save(by=admin, name=" Benchmark ")
     page = client_of(admin).post("/benchmarks/new/", {"name": "Benchmark"}).content.decode()
     assert "already exists" in page
 
 
-def test_a_person_who_is_added_judges_its_open_queries(
-    open_query: MakeQuery, admin: Any, annotator: Any
-) -> None:
+def test_a_person_who_is_added_judges_its_open_queries(open_query, admin, annotator):
     make_images(2)
     query = open_query()
     benchmark, nobody = query.benchmark, person("nobody", Role.ANNOTATOR)
@@ -220,9 +210,7 @@ def test_a_person_who_is_added_judges_its_open_queries(
         assert query.judgments.count() == (answer == 200)
 
 
-def test_pages_speak_of_benchmarks_where_there_are_two(
-    db: None, settings: Any, tmp_path: Path
-) -> None:
+def test_pages_speak_of_benchmarks_where_there_are_two(db, settings, tmp_path):
     settings.HIDE_SPECIES_NAMES = False
     world = make_world(settings, tmp_path)
     Benchmark.objects.update(name="Zygote")

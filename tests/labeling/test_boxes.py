@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -28,7 +27,7 @@ from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
 from tests.benchmark.snapshots import header, image, no_image_files, pair, query, write_snapshot
 from tests.conftest import client_of, person
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, make_images, make_species
 from tests.labeling.judging import judge
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +41,7 @@ A, B = box(0, 0, 10, 10), box(20, 20, 10, 10)
 
 
 @pytest.fixture
-def complete(open_query: MakeQuery, annotator: Any, admin: Any, settings: Any) -> Query:
+def complete(open_query, annotator, admin, settings) -> Query:
     """Images 0 to 3 of six are relevant, 3 of a fern; every image is to be boxed twice."""
     settings.BOX_SECOND_OPINION = 1.0
     fern = make_species("Asplenium trichomanes", kingdom="Plantae")
@@ -63,7 +62,7 @@ def draw(query: Query, number: int, who: Any, *boxes: Any) -> BoxSet:
     return stored
 
 
-def test_boxes_and_their_agreement() -> None:
+def test_boxes_and_their_agreement():
     assert iou(A, box(5, 0, 10, 10)) == 50 / 150
     assert (iou(A, A), iou(A, B)) == (1, 0)
     # The best pairs together, not each box's best: (A, near A) and (B, B).
@@ -82,9 +81,7 @@ def test_boxes_and_their_agreement() -> None:
     assert clipped(box(99.5, 0, 10, 10), 100, 80) is None
 
 
-def test_a_second_person_draws_blindly_and_a_reviewer_decides(
-    complete: Query, annotator: Any, reviewer: Any
-) -> None:
+def test_a_second_person_draws_blindly_and_a_reviewer_decides(complete, annotator, reviewer):
     other = person("olga", "annotator")
     assert {complete} == set(queries_visible_to(other))
     work = BoxWork(complete)
@@ -117,9 +114,7 @@ def test_a_second_person_draws_blindly_and_a_reviewer_decides(
     assert BoxWork(complete).waiting(annotator) == []
 
 
-def test_boxes_on_every_image_of_a_species_group(
-    open_query: MakeQuery, annotator: Any, admin: Any
-) -> None:
+def test_boxes_on_every_image_of_a_species_group(open_query, annotator, admin):
     toad = make_species("Bufo bufo", kingdom="Animalia")
     make_images(4)
     Image.objects.update(width=100, height=80)
@@ -139,9 +134,7 @@ def test_boxes_on_every_image_of_a_species_group(
     assert BoxWork(made).images == []
 
 
-def test_later_boxes_replace_earlier_ones_and_a_repeat_is_stored_once(
-    complete: Query, annotator: Any
-) -> None:
+def test_later_boxes_replace_earlier_ones_and_a_repeat_is_stored_once(complete, annotator):
     draw(complete, 0, annotator, A)
     last = draw(complete, 0, annotator, box(-4, 0, 10.126, 10, group=True))
     assert last.boxes == [box(0, 0, 6.13, 10, group=True)]
@@ -152,7 +145,7 @@ def test_later_boxes_replace_earlier_ones_and_a_repeat_is_stored_once(
     assert (count, task.own) == (1, last)
 
 
-def test_what_is_refused(complete: Query, annotator: Any, admin: Any) -> None:
+def test_what_is_refused(complete, annotator, admin):
     with pytest.raises(Invalid, match="up to 10"):
         draw(complete, 0, annotator, *[A] * 11)
     with pytest.raises(Invalid, match="outside"):
@@ -172,7 +165,7 @@ def test_what_is_refused(complete: Query, annotator: Any, admin: Any) -> None:
     assert not BoxSet.objects.exists()
 
 
-def test_the_api_and_the_pages(complete: Query, clients: dict[str, Any], annotator: Any) -> None:
+def test_the_api_and_the_pages(complete, clients, annotator):
     address = f"/api/queries/{complete.pk}/boxes/"
     given = clients["annotator"].get(address).json()
     assert given["count"] == 3
@@ -200,9 +193,7 @@ def test_the_api_and_the_pages(complete: Query, clients: dict[str, Any], annotat
     assert [one["bbox"] for one in found["annotations"]] == [[1, 2, 30, 40]]
 
 
-def test_files_of_other_tools_come_in(
-    complete: Query, admin: Any, annotator: Any, clients: dict[str, Any], tmp_path: Path
-) -> None:
+def test_files_of_other_tools_come_in(complete, admin, annotator, clients, tmp_path):
     names = ["0a1b2c3d-0.jpg", "toy/1.jpg", "toy/9.jpg", "2.jpg"]
     content = {
         "images": [
@@ -244,7 +235,7 @@ def test_files_of_other_tools_come_in(
             call_command("import_boxes", file, **given | wrong)
 
 
-def test_names_of_files() -> None:
+def test_names_of_files():
     images = {1: "a/x.jpg", 2: "b/x.jpg", 3: "c/y z.jpg"}
     names = ["b/x.jpg", "x.jpg", "y z.jpg", "/data/local-files/?d=c/y%20z.jpg", "no.jpg"]
     address = "https://example.org/images/1/0a1b2c3d.jpg"
@@ -259,14 +250,12 @@ def test_names_of_files() -> None:
      b'{"images": [{"id": 1, "file_name": "a"}], "annotations": [{"image_id": 2, "bbox": []}]}',
      b'{"images": [{"id": 1, "file_name": "a"}], "annotations": [{"image_id": 1, "bbox": [1]}]}'],
 )  # fmt: skip
-def test_what_is_no_file_of_boxes(data: bytes) -> None:
+def test_what_is_no_file_of_boxes(data):
     with pytest.raises(CocoError):
         read_coco(data)
 
 
-def test_pycocotools_reads_and_scores_a_release(
-    tmp_path: Path, complete: Query, annotator: Any
-) -> None:
+def test_pycocotools_reads_and_scores_a_release(tmp_path, complete, annotator):
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 

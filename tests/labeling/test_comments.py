@@ -18,14 +18,14 @@ from labeling.opinions.models import Opinion
 from labeling.queries.models import Query, QueryTransition
 from labeling.review.pace import pace_sentence, team_progress
 from tests.conftest import api_of, client_of
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
 
 NO, YES = "not_relevant", "relevant"
 
 
 @pytest.fixture
-def query(toy_model: Any, open_query: MakeQuery) -> Query:
+def query(toy_model, open_query) -> Query:
     make_images(12)
     return open_query()
 
@@ -58,8 +58,8 @@ def resolve(by: Any, query: Query, resolved: bool, number: int | None = 0) -> An
 
 
 def test_a_thread_is_written_once_resolved_and_opened_again(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, researcher: Any
-) -> None:
+    query, annotator, other_annotator, reviewer, researcher
+):
     sent = {"client_id": str(uuid.uuid4())}
     assert write(annotator, query, " two\nlines ", None, **sent).status_code == 201
     assert write(annotator, query, "two\nlines", None, **sent).status_code == 200
@@ -87,8 +87,8 @@ def test_a_thread_is_written_once_resolved_and_opened_again(
 
 
 def test_others_comments_on_an_image_come_after_ones_own_judgment(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any
-) -> None:
+    query, annotator, other_annotator, reviewer
+):
     write(annotator, query, "a toad?")
     write(annotator, query, "a frog", 1)
     found = thread(other_annotator, query)
@@ -123,9 +123,7 @@ def test_others_comments_on_an_image_come_after_ones_own_judgment(
     assert page.count("data-open-comments") == 1
 
 
-def test_a_reviewer_who_is_to_judge_blindly_reads_them_afterwards(
-    query: Query, annotator: Any, reviewer: Any
-) -> None:
+def test_a_reviewer_who_is_to_judge_blindly_reads_them_afterwards(query, annotator, reviewer):
     judge(query, annotator, [0, 1, 2], YES)
     for number in (0, 1, 2, 5):
         write(annotator, query, "look at its eyes", number)
@@ -158,8 +156,8 @@ def test_a_reviewer_who_is_to_judge_blindly_reads_them_afterwards(
 
 
 def test_who_is_mentioned_has_it_waiting_until_it_is_read(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, researcher: Any, admin: Any
-) -> None:
+    query, annotator, other_annotator, reviewer, researcher, admin
+):
     def waiting(one: Any) -> str:
         page = client_of(one).get("/").content.decode()
         return page.partition("data-mentions")[2].partition("</ul>")[0]
@@ -186,7 +184,7 @@ def test_who_is_mentioned_has_it_waiting_until_it_is_read(
     assert texts(reviewer, query) == [text.replace("otto", left)]
 
 
-def test_the_pace_sentence_counts_on_exactly() -> None:
+def test_the_pace_sentence_counts_on_exactly():
     today, due = date(2026, 1, 19), date(2026, 2, 22)
     said = pace_sentence(left=38, completed=12, today=today, due=due)
     assert said == (
@@ -209,8 +207,8 @@ def test_the_pace_sentence_counts_on_exactly() -> None:
 
 
 def test_the_dashboard_of_reviewers_tells_how_far_all_are(
-    query: Query, new_query: MakeQuery, annotator: Any, reviewer: Any, settings: Any
-) -> None:
+    query, new_query, annotator, reviewer, settings
+):
     settings.DUE_DATE = date(2000, 1, 1)
     new_query("a draft")
     judge(query, annotator, range(7), NO)

@@ -5,27 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.test import Client
-from rest_framework.test import APIClient
 
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionIncomplete
 from labeling.review.selectors import left_open
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import MakeQuery, make_images
+from tests.labeling.conftest import make_images
 from tests.labeling.judging import judge
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(6)
 
 
 @pytest.fixture
-def query(
-    images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any
-) -> Query:
+def query(images, open_query, annotator, other_annotator) -> Query:
     """Image 0 is relevant to all, 1 disputed, 2 and 3 unsure."""
     query = open_query()
     judge(query, annotator, [0, 1], "relevant")
@@ -43,7 +39,7 @@ def told(query: Query) -> list[tuple[str, int]]:
     return [(point.kind, point.count) for point in left_open(query)]
 
 
-def test_what_is_left_open_is_listed_and_takes_a_reason(query: Query, reviewer: Any) -> None:
+def test_what_is_left_open_is_listed_and_takes_a_reason(query, reviewer):
     assert told(query) == [("rule", 0), ("unsure", 2), ("disputed", 1)]
     with pytest.raises(TransitionIncomplete) as refused:
         complete(query, reviewer, note=" ")
@@ -57,9 +53,7 @@ def test_what_is_left_open_is_listed_and_takes_a_reason(query: Query, reviewer: 
 
 
 @pytest.mark.parametrize("state", ["open", "rejected"])
-def test_opened_or_rejected_the_reason_is_gone(
-    state: str, query: Query, reviewer: Any, admin: Any
-) -> None:
+def test_opened_or_rejected_the_reason_is_gone(state, query, reviewer, admin):
     complete(query, reviewer, note="The corpus has no more.")
     reason = "other" if state == "rejected" else ""
     query = query_transition(query=query, to_state=state, by=admin, reason=reason)
@@ -67,7 +61,7 @@ def test_opened_or_rejected_the_reason_is_gone(
     assert (query.left_open, query.completion_reason) == ("", "")
 
 
-def test_nothing_left_open_takes_no_reason(query: Query, reviewer: Any, settings: Any) -> None:
+def test_nothing_left_open_takes_no_reason(query, reviewer, settings):
     judge(query, reviewer, [1, 2], "relevant")
     judge(query, reviewer, [3, 4, 5], "not_relevant")
     settings.STOP_STREAK = 3
@@ -76,9 +70,7 @@ def test_nothing_left_open_takes_no_reason(query: Query, reviewer: Any, settings
     assert (query.state, query.left_open, query.completion_reason) == ("complete", "", "")
 
 
-def test_the_api_lists_it_unless_a_note_says_why(
-    query: Query, reviewer_api: APIClient, annotator_api: APIClient
-) -> None:
+def test_the_api_lists_it_unless_a_note_says_why(query, reviewer_api, annotator_api):
     address = f"/api/queries/{query.pk}/"
     points = reviewer_api.get(address).json()["left_open"]
     assert [(one["kind"], one["count"]) for one in points] == told(query)
@@ -93,7 +85,7 @@ def test_the_api_lists_it_unless_a_note_says_why(
     assert (body["state"], body["completion_reason"]) == ("complete", "No more.")
 
 
-def test_the_page_asks_before_it_completes(clients: dict[str, Client], query: Query) -> None:
+def test_the_page_asks_before_it_completes(clients, query):
     transition = f"/queries/{query.pk}/transition/"
     ask = f"/queries/{query.pk}/complete/"
     assert clients["annotator"].get(ask).status_code == 403

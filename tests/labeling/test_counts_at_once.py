@@ -7,13 +7,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import psycopg2
 import pytest
 from django.db import connection, transaction
 
-from labeling.queries.models import Query
 from retrieval.corpus.counts import image_counts_check
 from retrieval.corpus.models import Image, Species
 from retrieval.flags.services import image_flag_raise, image_restore, image_withdraw
@@ -44,9 +42,7 @@ def unfinished_import(species: Species) -> Iterator[None]:
         other.close()
 
 
-def test_an_import_holds_nobody_up_who_labels(
-    toy_model: Any, open_query: Callable[..., Query], annotator: Any, admin: Any
-) -> None:
+def test_an_import_holds_nobody_up_who_labels(toy_model, open_query, annotator, admin):
     toad = make_species("Bufo bufo")
     make_images(5, species=toad)
     late = make_images(1, first=5, species=toad, embedded=False)
@@ -65,7 +61,7 @@ def test_an_import_holds_nobody_up_who_labels(
     assert image_counts_check() == []
 
 
-def test_writers_at_once_leave_the_numbers_right(db: None) -> None:
+def test_writers_at_once_leave_the_numbers_right(db):
     species = [make_species(f"Bufo b{number}") for number in range(6)]
     make_images(300, species=species[0], embedded=False)
 

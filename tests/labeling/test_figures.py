@@ -18,7 +18,7 @@ from labeling.queries.models import Query
 from labeling.review.figures import figures_of, tallies
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_restore, image_withdraw
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
 
 pytestmark = pytest.mark.django_db
@@ -48,14 +48,8 @@ def check(people: list[Any]) -> None:
 
 
 def test_whatever_happens_the_figures_are_right(
-    toy_model: Any,
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    reviewer: Any,
-    admin: Any,
-    settings: Any,
-) -> None:
+    toy_model, open_query, annotator, other_annotator, reviewer, admin, settings
+):
     settings.CANDIDATE_DEPTH = 15
     settings.STOP_STREAK = 3
     images = make_images(30)
@@ -90,8 +84,8 @@ def test_whatever_happens_the_figures_are_right(
 
 
 def test_only_what_somebody_acted_on_is_computed_again(
-    toy_model: Any, open_query: MakeQuery, annotator: Any, other_annotator: Any
-) -> None:
+    toy_model, open_query, annotator, other_annotator
+):
     make_images(4)
     first, second = open_query("a red toad"), open_query("a newt")
     judge(first, annotator, [0, 1], "relevant")
@@ -116,7 +110,7 @@ def test_only_what_somebody_acted_on_is_computed_again(
         assert computed == [first.pk]
 
 
-def test_memory_keeps_what_was_asked_for_last() -> None:
+def test_memory_keeps_what_was_asked_for_last():
     memory: LruCache[str, int] = LruCache(limit=2)
     memory.set_many({"a": 1, "b": 2})
     assert memory.get_many(["a", "c"]) == {"a": 1}
@@ -128,8 +122,8 @@ def test_memory_keeps_what_was_asked_for_last() -> None:
 
 
 def test_what_a_withdrawal_meanwhile_changed_is_not_kept_for_the_time_before(
-    toy_model: Any, open_query: MakeQuery, annotator: Any, admin: Any
-) -> None:
+    toy_model, open_query, annotator, admin
+):
     make_images(4)
     query = open_query("a red toad")
     judge(query, annotator, [0, 1], "relevant")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,15 +21,15 @@ from labeling.candidates.services import list_refresh
 from labeling.lifecycle.opening import queries_open
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
-from retrieval.embedding.models import Embedding, EmbeddingModel
-from tests.labeling.conftest import MakeQuery, make_images, make_species, run_jobs
-from tests.processes import Worker, wait_for
+from retrieval.embedding.models import Embedding
+from tests.labeling.conftest import make_images, make_species, run_jobs
+from tests.processes import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def images(toy_model: EmbeddingModel) -> list[Image]:
+def images(toy_model) -> list[Image]:
     """Eight images whose vectors are packed."""
     made = make_images(8)
     call_command("pack_embeddings", model=toy_model.name, verbosity=0)
@@ -63,8 +63,8 @@ def ranked(one: CandidateList) -> list[int]:
 
 
 def test_the_first_job_freezes_all_that_wait_and_theirs_end_with_the_same_counts(
-    images: list[Image], new_query: MakeQuery, admin: Any
-) -> None:
+    images, new_query, admin
+):
     queries = [new_query(text) for text in ("toad", "a toad", "frog", "a frog", "newt")]
     waiting = opened(admin, *queries)
     first = do(waiting[0])
@@ -81,9 +81,7 @@ def test_the_first_job_freezes_all_that_wait_and_theirs_end_with_the_same_counts
     assert Candidate.objects.count() == 40
 
 
-def test_a_list_with_a_species_filter_is_ranked_by_its_own_job(
-    images: list[Image], new_query: MakeQuery, admin: Any
-) -> None:
+def test_a_list_with_a_species_filter_is_ranked_by_its_own_job(images, new_query, admin):
     toad = make_species("Bufo bufo")
     Image.objects.filter(pk__in=[images[2].pk, images[5].pk]).update(species=toad)
     queries = [new_query("a toad"), new_query("a toad of a kind", species=[toad])]
@@ -95,8 +93,8 @@ def test_a_list_with_a_species_filter_is_ranked_by_its_own_job(
 
 
 def test_each_list_has_its_own_depth_and_deeper_ones_are_not_taken_along(
-    images: list[Image], new_query: MakeQuery, admin: Any, settings: Any
-) -> None:
+    images, new_query, admin, settings
+):
     queries = [new_query(f"a toad of number {number}") for number in range(3)]
     for query, depth in zip(queries, (5, 2, 7), strict=True):
         settings.CANDIDATE_DEPTH = depth
@@ -108,9 +106,7 @@ def test_each_list_has_its_own_depth_and_deeper_ones_are_not_taken_along(
     assert (second.total, second.complete) == (8, False)
 
 
-def test_what_is_no_longer_wanted_is_not_taken_along(
-    images: list[Image], new_query: MakeQuery, admin: Any
-) -> None:
+def test_what_is_no_longer_wanted_is_not_taken_along(images, new_query, admin):
     queries = [new_query(f"a toad of number {number}") for number in range(2)]
     waiting = opened(admin, *queries)
     assert waiting[1].job is not None
@@ -119,9 +115,7 @@ def test_what_is_no_longer_wanted_is_not_taken_along(
     assert [one.ready for one in lists(*queries)] == [True, False]
 
 
-def test_a_refused_list_fails_its_own_job_and_no_other(
-    images: list[Image], new_query: MakeQuery, admin: Any
-) -> None:
+def test_a_refused_list_fails_its_own_job_and_no_other(images, new_query, admin):
     old, new = new_query("a toad"), new_query("a frog")
     opened(admin, old)
     run_jobs()
@@ -142,7 +136,7 @@ def test_a_refused_list_fails_its_own_job_and_no_other(
 
 
 @pytest.fixture
-def ranking_elsewhere(toy_model: EmbeddingModel) -> Iterator[None]:
+def ranking_elsewhere(toy_model) -> Iterator[None]:
     """Another session is at a pass for the model."""
 
     def hold(key: int) -> None:
@@ -162,8 +156,8 @@ def ranking_elsewhere(toy_model: EmbeddingModel) -> Iterator[None]:
 
 
 def test_a_job_waits_for_another_workers_pass_no_longer_than_its_slice(
-    images: list[Image], new_query: MakeQuery, admin: Any, ranking_elsewhere: None
-) -> None:
+    images, new_query, admin, ranking_elsewhere
+):
     [waiting] = opened(admin, new_query("a toad"))
     found = list_freeze(list_id=waiting.pk, job=waiting.job, deadline=time.monotonic())
     assert found is not None
@@ -173,9 +167,7 @@ def test_a_job_waits_for_another_workers_pass_no_longer_than_its_slice(
     assert not Candidate.objects.exists()
 
 
-def test_a_job_that_died_with_many_lists_tries_fewer(
-    images: list[Image], new_query: MakeQuery, admin: Any
-) -> None:
+def test_a_job_that_died_with_many_lists_tries_fewer(images, new_query, admin):
     queries = [new_query(f"a toad of number {number}") for number in range(3)]
     waiting = opened(admin, *queries)
     # 256 at once, then 64, 16, 4 and 1.
@@ -184,9 +176,7 @@ def test_a_job_that_died_with_many_lists_tries_fewer(
     assert [one.ready for one in lists(*queries)] == [True, False, False]
 
 
-def test_two_workers_rank_many_lists_in_few_passes(
-    images: list[Image], new_query: MakeQuery, admin: Any, start_worker: Callable[..., Worker]
-) -> None:
+def test_two_workers_rank_many_lists_in_few_passes(images, new_query, admin, start_worker):
     queries = [new_query(f"a toad of number {number}") for number in range(30)]
     opened(admin, *queries)
     start_worker(concurrency=2)

@@ -12,7 +12,7 @@ from labeling.candidates.fusion import first_places, fused, list_size, put_first
 RANKINGS = st.lists(st.lists(st.integers(1, 40), unique=True, max_size=30), max_size=4)
 
 
-def test_an_image_that_both_rank_well_is_before_one_that_one_ranks_best() -> None:
+def test_an_image_that_both_rank_well_is_before_one_that_one_ranks_best():
     assert fused([[1, 2, 3], [4, 2, 5]]) == [
         (2, 2 / 62),
         (1, 1 / 61),
@@ -22,13 +22,13 @@ def test_an_image_that_both_rank_well_is_before_one_that_one_ranks_best() -> Non
     ]
 
 
-def test_one_ranking_keeps_its_order() -> None:
+def test_one_ranking_keeps_its_order():
     assert [one for one, _ in fused([[9, 3, 7, 1]])] == [9, 3, 7, 1]
     assert fused([]) == []
 
 
 @given(RANKINGS)
-def test_the_order_is_that_of_exact_fractions(rankings: list[list[int]]) -> None:
+def test_the_order_is_that_of_exact_fractions(rankings):
     sums: dict[int, Fraction] = {}
     for ranking in rankings:
         for rank, one in enumerate(ranking, start=1):
@@ -39,7 +39,7 @@ def test_the_order_is_that_of_exact_fractions(rankings: list[list[int]]) -> None
     assert all(score == float(sums[one]) for one, score in order)
 
 
-def test_sums_that_doubles_add_differently_are_equal() -> None:
+def test_sums_that_doubles_add_differently_are_equal():
     # The ranks 1, 2 and 7 in two orders: sums of doubles would put 9 before 5.
     assert 1 / 61 + 1 / 67 + 1 / 62 < 1 / 62 + 1 / 61 + 1 / 67
     rankings = [[5, 9, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0, 5], [0, 5, 0, 0, 0, 0, 9]]
@@ -49,7 +49,7 @@ def test_sums_that_doubles_add_differently_are_equal() -> None:
     assert [one for one, _ in fused(numbered)][:2] == [5, 9]
 
 
-def test_an_added_models_first_fifty_come_first_unless_judged() -> None:
+def test_an_added_models_first_fifty_come_first_unless_judged():
     old, new = list(range(1, 201)), list(range(200, 0, -1))
     first = first_places([new], judged={200, 160})
     assert first == set(range(151, 200)) - {160}
@@ -59,7 +59,7 @@ def test_an_added_models_first_fifty_come_first_unless_judged() -> None:
     assert order[48:] == rest
 
 
-def test_a_list_reaches_to_the_last_of_each_models_first_fifty() -> None:
+def test_a_list_reaches_to_the_last_of_each_models_first_fifty():
     alike, other = list(range(1, 301)), [*range(1000, 1100), *range(1, 200)]
     rankings = [alike, alike, other]
     order = fused(rankings)

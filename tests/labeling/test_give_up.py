@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from django.test import Client
-from rest_framework.test import APIClient
 
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionForbidden, TransitionIncomplete, check_transition
 from labeling.review.selectors import given_up
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import MakeQuery, fields, make_images
+from tests.labeling.conftest import fields, make_images
 from tests.labeling.judging import judge
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(3)
 
 
 @pytest.fixture
-def query(images: list[Image], open_query: MakeQuery) -> Query:
+def query(images, open_query) -> Query:
     return open_query()
 
 
 @pytest.mark.parametrize("reason", ["too_easy", "not_comprehensive", "unlabelable"])
-def test_a_reason_is_enough(query: Query, annotator: Any, reason: str) -> None:
+def test_a_reason_is_enough(query, annotator, reason):
     query = query_transition(query=query, to_state="submitted", by=annotator, give_up=reason)
     assert (query.state, query.reject_reason) == ("submitted", "")
     wish = given_up(query, annotator)
@@ -36,7 +32,7 @@ def test_a_reason_is_enough(query: Query, annotator: Any, reason: str) -> None:
     assert (wish.reason, wish.note, wish.annotator) == (reason, "", annotator)
 
 
-def test_another_reason_is_told_in_a_note(query: Query, annotator: Any) -> None:
+def test_another_reason_is_told_in_a_note(query, annotator):
     with pytest.raises(TransitionIncomplete, match="A note that says why") as refused:
         query_transition(query=query, to_state="submitted", by=annotator, give_up="other", note=" ")
     assert refused.value.field == "note"
@@ -44,14 +40,14 @@ def test_another_reason_is_told_in_a_note(query: Query, annotator: Any) -> None:
     assert query.transitions.get(to_state="submitted").note == "dull"
 
 
-def test_an_unknown_reason_is_named(query: Query, annotator: Any) -> None:
+def test_an_unknown_reason_is_named(query, annotator):
     with pytest.raises(TransitionIncomplete, match="'dull' is no reason") as refused:
         query_transition(query=query, to_state="submitted", by=annotator, give_up="dull")
     assert refused.value.field == "give_up"
 
 
 @pytest.mark.parametrize("to_state", ["complete", "rejected", "draft"])
-def test_only_handing_in_gives_up(to_state: str) -> None:
+def test_only_handing_in_gives_up(to_state):
     with pytest.raises(TransitionIncomplete) as refused:
         check_transition(
             role="admin",
@@ -63,7 +59,7 @@ def test_only_handing_in_gives_up(to_state: str) -> None:
     assert refused.value.field == "give_up"
 
 
-def test_a_query_that_is_not_open_is_not_given_up(query: Query, annotator: Any, admin: Any) -> None:
+def test_a_query_that_is_not_open_is_not_given_up(query, annotator, admin):
     judge(query, admin, [0], "relevant")
     query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     with pytest.raises(TransitionForbidden):
@@ -75,9 +71,7 @@ def test_a_query_that_is_not_open_is_not_given_up(query: Query, annotator: Any, 
     assert given_up(query, annotator) is None
 
 
-def test_the_wish_is_there_until_a_reviewer_decides(
-    query: Query, annotator: Any, reviewer: Any
-) -> None:
+def test_the_wish_is_there_until_a_reviewer_decides(query, annotator, reviewer):
     query = query_transition(query=query, to_state="submitted", by=annotator, give_up="too_easy")
     query = query_transition(query=query, to_state="open", by=reviewer)
     assert given_up(query, annotator) is None
@@ -87,9 +81,7 @@ def test_the_wish_is_there_until_a_reviewer_decides(
     assert given_up(query, annotator) is None
 
 
-def test_through_the_api(
-    query: Query, annotator_api: APIClient, reviewer_api: APIClient, annotator: Any
-) -> None:
+def test_through_the_api(query, annotator_api, reviewer_api, annotator):
     address = f"/api/queries/{query.pk}/"
     assert annotator_api.get(address).json()["given_up"] is None
     answer = annotator_api.patch(address, {"state": "submitted", "give_up": "other"})
@@ -116,18 +108,14 @@ def test_through_the_api(
     assert (answer.json()["state"], answer.json()["given_up"]) == ("rejected", None)
 
 
-def test_a_reason_of_rejection_is_none_for_giving_up(
-    query: Query, annotator_api: APIClient
-) -> None:
+def test_a_reason_of_rejection_is_none_for_giving_up(query, annotator_api):
     answer = annotator_api.patch(
         f"/api/queries/{query.pk}/", {"state": "submitted", "reject_reason": "too_easy"}
     )
     assert (answer.status_code, fields(answer)) == (400, ["reject_reason"])
 
 
-def test_on_the_page_the_reviewer_rejects_with_the_same_reason(
-    clients: dict[str, Client], query: Query
-) -> None:
+def test_on_the_page_the_reviewer_rejects_with_the_same_reason(clients, query):
     page, transition = f"/queries/{query.pk}/", f"/queries/{query.pk}/transition/"
     assert b"data-given-up" not in clients["reviewer"].get(page).content
     asked = {"state": "submitted", "give_up": "not_comprehensive", "note": "Too many <toads>"}

@@ -11,10 +11,10 @@ from labeling.judging.grades import GRADES, LEAST_RELEVANT, grade_of, relevance_
 from labeling.judging.models import Judgment
 from labeling.lifecycle.services import QueryHasJudgments, query_update
 from labeling.queries.models import Query
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.labeling.conftest import FIRST_ID, make_images
 
 
-def test_what_a_grade_means() -> None:
+def test_what_a_grade_means():
     assert set(LEAST_RELEVANT) == {*filter(None, Query.Grades.values)}
     relevant = {
         kind: [grade for grade in GRADES if relevance_of(grade, kind) == "relevant"]
@@ -32,9 +32,7 @@ def send(api: APIClient, query: Query, image: int, relevance: str, **fields: Any
     return result
 
 
-def test_grades_through_the_api(
-    toy_model: Any, open_query: MakeQuery, admin: Any, annotator_api: APIClient
-) -> None:
+def test_grades_through_the_api(toy_model, open_query, admin, annotator_api):
     make_images(6)
     query, plain = open_query(grades="partly"), open_query("a plain toad")
     reason = "Shows it in a wrong way"

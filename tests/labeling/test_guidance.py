@@ -48,7 +48,7 @@ pytestmark = pytest.mark.django_db
         "```<b onclick=x>\n<script>\n```",
     ],
 )
-def test_markdown_lets_no_html_through(text: str) -> None:
+def test_markdown_lets_no_html_through(text):
     html = markdown_html(text)
     for tag, attributes in re.findall(r"<(\w+)([^>]*)>", html):
         assert tag in {
@@ -62,7 +62,7 @@ def test_markdown_lets_no_html_through(text: str) -> None:
         assert found.get("src", "/images/7/thumb.jpg") == "/images/7/thumb.jpg"
 
 
-def test_markdown_shows_links_headings_and_images_of_the_corpus() -> None:
+def test_markdown_shows_links_headings_and_images_of_the_corpus():
     html = markdown_html("## Two\n\n### Three\n\none\ntwo, www.example.org. [*a*](/help/)")
     assert html == (
         "<h3>Two</h3>\n<h4>Three</h4>\n<p>one<br>\ntwo, "
@@ -75,8 +75,8 @@ def test_markdown_shows_links_headings_and_images_of_the_corpus() -> None:
 
 
 def test_an_image_in_guidelines_is_its_present_thumbnail_and_none_once_withdrawn(
-    open_query: MakeQuery, annotator: Any, admin: Any
-) -> None:
+    open_query, annotator, admin
+):
     [image] = make_images(1)
     query = open_query(guidelines=f"**Tails** ![a tail](image:{FIRST_ID})")
     client = client_of(annotator)
@@ -90,8 +90,8 @@ def test_an_image_in_guidelines_is_its_present_thumbnail_and_none_once_withdrawn
 
 
 def test_a_new_annotator_reads_how_to_label_until_they_close_it(
-    clients: dict[str, Client], annotator: Any, other_annotator: Any, settings: Any
-) -> None:
+    clients, annotator, other_annotator, settings
+):
     settings.STOP_STREAK = 30
     preferences_save(user=annotator, keys={"relevant": ["q"]})
     ann, admin = clients["annotator"], clients["admin"]
@@ -128,8 +128,8 @@ def labeled_query(make: MakeQuery, people: list[Any], admin: Any, **fields: Any)
 
 
 def test_practice_tells_at_once_and_stores_the_score_alone(
-    open_query: MakeQuery, annotator: Any, other_annotator: Any, admin: Any, reviewer: Any
-) -> None:
+    open_query, annotator, other_annotator, admin, reviewer
+):
     make_images(40)
     query = labeled_query(open_query, [annotator, other_annotator], admin)
     example_pin(query=query, image_id=FIRST_ID + 2, relevant=True, note="the tail", by=admin)
@@ -183,8 +183,8 @@ def test_practice_tells_at_once_and_stores_the_score_alone(
 
 
 def test_only_completed_queries_of_the_validation_split_are_for_practice(
-    open_query: MakeQuery, annotator: Any, other_annotator: Any, admin: Any
-) -> None:
+    open_query, annotator, other_annotator, admin
+):
     make_images(40)
     people = [annotator, other_annotator]
     hidden = labeled_query(open_query, people, admin, split="test")
@@ -201,7 +201,7 @@ def test_only_completed_queries_of_the_validation_split_are_for_practice(
     assert not practice_queries().exists()
 
 
-def test_a_draw_is_the_seeds_and_fills_up_where_a_side_is_short() -> None:
+def test_a_draw_is_the_seeds_and_fills_up_where_a_side_is_short():
     labels = {image: image < 4 for image in range(50)}
     drawn = practice_draw(labels, [(40, False), (1, False)], "ann")
     assert drawn == practice_draw(labels, [(40, False), (1, False)], "ann")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.test import Client
-from rest_framework.test import APIClient
 
 from labeling.audits.bounds import AuditRound, more_without_hit
 from labeling.audits.hand_in import hand_in_state
@@ -20,7 +18,7 @@ from labeling.queries.transitions import TransitionRefused
 from labeling.review.overview import queries_overview
 from labeling.review.selectors import left_open
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images
+from tests.labeling.conftest import FIRST_ID, fields, make_images
 from tests.labeling.judging import item, judge, record
 
 NO = "not_relevant"
@@ -51,7 +49,7 @@ class TestRules:
             ),
         ],
     )
-    def test_are_written_one_way(self, text: str, written: str) -> None:
+    def test_are_written_one_way(self, text, written):
         assert str(parse_rule(text)) == written
         assert parse_rule(written) == parse_rule(text)
 
@@ -63,7 +61,7 @@ class TestRules:
             "certificate:0.9:0.9:0.9", "certificate:x", "(streak)",
         ],
     )  # fmt: skip
-    def test_others_are_refused_with_those_that_are_known(self, text: str) -> None:
+    def test_others_are_refused_with_those_that_are_known(self, text):
         with pytest.raises(ValueError, match=r"Known are streak, certificate:0\.9, exhausted"):
             parse_rule(text)
 
@@ -84,13 +82,11 @@ class TestRules:
             ("streak and certificate:0.9 or certificate:0.5", 2, 0.9, "certificate:0.5:0.95"),
         ],
     )
-    def test_are_met_together_or_by_one_of_several(
-        self, text: str, negatives: int, certified: float, met_by: str
-    ) -> None:
+    def test_are_met_together_or_by_one_of_several(self, text, negatives, certified, met_by):
         found = state(text, negatives=negatives, certified=certified)
         assert (found.met_by, found.met) == (met_by, met_by != "")
 
-    def test_say_what_is_missing(self) -> None:
+    def test_say_what_is_missing(self):
         found = state("streak and certificate:0.9 or exhausted", negatives=2, certified=0.899)
         assert found.unmet == (
             "The stop rule “streak and certificate:0.9 or exhausted” isn't met: "
@@ -103,20 +99,20 @@ class TestRules:
         found = state("streak", negatives=3, minimum=500)
         assert found.unmet.endswith("isn't met: 3 of 3 negatives in a row, 3 of 500 labels.")
 
-    def test_the_audits_aim_at_the_highest_recall(self) -> None:
+    def test_the_audits_aim_at_the_highest_recall(self):
         rule = parse_rule("certificate:0.5 and streak or certificate:0.8:0.99")
         assert str(rule.certificate) == "certificate:0.8:0.99"
         assert parse_rule("streak").certificate is None
 
 
 @pytest.fixture
-def images(toy_model: Any, settings: Any) -> list[Image]:
+def images(toy_model, settings) -> list[Image]:
     settings.STOP_STREAK = 3
     return make_images(20)
 
 
 @pytest.fixture
-def query(images: list[Image], open_query: MakeQuery, annotator: Any) -> Query:
+def query(images, open_query, annotator) -> Query:
     """Its streak is long enough; 2 are found and 15 unjudged."""
     query = open_query(hand_in_rule=BOTH)
     judge(query, annotator, range(2), "relevant")
@@ -134,9 +130,7 @@ def audit(query: Query, annotator: Any) -> int:
     return drawn
 
 
-def test_a_streak_is_not_enough_where_a_certificate_is_asked_for(
-    query: Query, annotator: Any
-) -> None:
+def test_a_streak_is_not_enough_where_a_certificate_is_asked_for(query, annotator):
     with pytest.raises(TransitionRefused) as refused:
         query_transition(query=query, to_state="submitted", by=annotator)
     assert str(refused.value) == (
@@ -149,24 +143,20 @@ def test_a_streak_is_not_enough_where_a_certificate_is_asked_for(
     assert query.assignments.get().rule == "streak and certificate:0.5:0.95"
 
 
-def test_a_note_replaces_the_rule(query: Query, annotator: Any) -> None:
+def test_a_note_replaces_the_rule(query, annotator):
     query_transition(query=query, to_state="submitted", by=annotator, note="Tired.")
     part = query.assignments.get()
     assert (part.rule, part.note) == ("", "Tired.")
 
 
-def test_the_certificate_is_the_querys_whoever_hands_in(
-    query: Query, annotator: Any, other_annotator: Any
-) -> None:
+def test_the_certificate_is_the_querys_whoever_hands_in(query, annotator, other_annotator):
     audit(query, annotator)
     judge(query, other_annotator, [3], NO)  # a streak of their own they have not
     query_transition(query=query, to_state="submitted", by=other_annotator)
     assert query.assignments.get().rule == "streak and certificate:0.5:0.95"
 
 
-def test_a_draw_that_nobody_judged_speaks_against_it(
-    query: Query, annotator: Any, reviewer: Any
-) -> None:
+def test_a_draw_that_nobody_judged_speaks_against_it(query, annotator, reviewer):
     audit(query, annotator)
     assert left_open(query) == []
     audit_draw(query=query, annotator=annotator, count=1)
@@ -179,9 +169,7 @@ def test_a_draw_that_nobody_judged_speaks_against_it(
     assert (done.left_open, done.completion_reason) == (point.text, "Enough.")
 
 
-def test_the_setting_is_the_rule_of_queries_without_one(
-    query: Query, open_query: MakeQuery, annotator: Any, settings: Any
-) -> None:
+def test_the_setting_is_the_rule_of_queries_without_one(query, open_query, annotator, settings):
     settings.HAND_IN_RULE = "exhausted"
     other = open_query("a frog")
     judge(other, annotator, range(20), NO)
@@ -193,9 +181,7 @@ def test_the_setting_is_the_rule_of_queries_without_one(
     assert [one.met for one in found] == [True, True]
 
 
-def test_the_api_tells_how_it_stands_and_the_audit_aims_at_it(
-    query: Query, annotator_api: APIClient
-) -> None:
+def test_the_api_tells_how_it_stands_and_the_audit_aims_at_it(query, annotator_api):
     address = f"/api/queries/{query.pk}/"
     told = annotator_api.get(f"{address}outline/").json()["hand_in"]
     assert told == annotator_api.get(address).json()["hand_in"]
@@ -216,9 +202,7 @@ def test_the_api_tells_how_it_stands_and_the_audit_aims_at_it(
     assert annotator_api.get(f"{address}audit/").json()["target"] == 0.5
 
 
-def test_only_rules_for_certificates_count_audits(
-    query: Query, open_query: MakeQuery, django_assert_num_queries: Any
-) -> None:
+def test_only_rules_for_certificates_count_audits(query, open_query, django_assert_num_queries):
     usual = open_query("a frog")
     stop = progress(usual).stop
     with django_assert_num_queries(0):
@@ -228,9 +212,7 @@ def test_only_rules_for_certificates_count_audits(
         hand_in_state(query, stop)
 
 
-def test_pages_call_a_streak_no_stop_then(
-    query: Query, annotator: Any, clients: dict[str, Client]
-) -> None:
+def test_pages_call_a_streak_no_stop_then(query, annotator, clients):
     [row] = queries_overview(user=annotator)
     assert (row.progress.stop.met, row.stop_met) == (True, False)
     assert "recall certified" in clients["annotator"].get(f"/queries/{query.pk}/").content.decode()
@@ -239,9 +221,7 @@ def test_pages_call_a_streak_no_stop_then(
     assert "The stop rule is met: streak and certificate:0.5:0.95." in page
 
 
-def test_a_query_gets_its_rule_by_form_and_api(
-    query: Query, admin: Any, admin_api: APIClient, clients: dict[str, Client]
-) -> None:
+def test_a_query_gets_its_rule_by_form_and_api(query, admin, admin_api, clients):
     address = f"/api/queries/{query.pk}/"
     body = admin_api.patch(address, {"hand_in_rule": " Certificate:0.90  or exhausted"}).json()
     assert body["hand_in_rule"] == "certificate:0.9 or exhausted"

@@ -13,11 +13,11 @@ from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.corpus.places import rounded_place
 from retrieval.takedown.services import image_take_down
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, make_images, make_species
 
 
 @pytest.fixture
-def query(toy_model: Any, open_query: MakeQuery) -> Query:
+def query(toy_model, open_query) -> Query:
     """Images 0 and 1 are of an endangered toad, 2 and 3 of a newt; all at 1.5° N, 2.5° W."""
     make_images(2, species=make_species("Bufo bufo", conservation_status="EN"))
     make_images(2, first=2, species=make_species("Triturus cristatus"))
@@ -44,8 +44,8 @@ EVERYTHING = {
 
 
 def test_annotators_see_no_places_of_species_of_these_categories(
-    query: Query, annotator_api: APIClient, reviewer_api: APIClient, settings: Any
-) -> None:
+    query, annotator_api, reviewer_api, settings
+):
     assert places(annotator_api, query) == EVERYTHING
     settings.HIDDEN_PLACES = ["CR", "EN"]
     assert places(reviewer_api, query) == EVERYTHING
@@ -60,7 +60,7 @@ def test_annotators_see_no_places_of_species_of_these_categories(
     assert "2.5" not in text
 
 
-def test_releases_round_places_by_category(query: Query, settings: Any) -> None:
+def test_releases_round_places_by_category(query, settings):
     def released() -> list[tuple[float | None, float | None, float | None]]:
         images = released_images([FIRST_ID, FIRST_ID + 1, FIRST_ID + 2])
         return [(one.latitude, one.longitude, one.location_uncertainty) for one in images]
@@ -73,13 +73,13 @@ def test_releases_round_places_by_category(query: Query, settings: Any) -> None:
     assert released()[0] == (1.0, -3.0, 157600)
 
 
-def test_a_cell_covers_its_places() -> None:
+def test_a_cell_covers_its_places():
     assert rounded_place(52.123456, 13.987654, 10.0, degrees=0.1) == (52.15, 13.95, 7880)
     assert rounded_place(-0.01, -179.99, 9e6, degrees=1.0) == (-0.5, -179.5, 9e6)
     assert rounded_place(90.0, 180.0, None, degrees=1.0)[:2] == (90.0, 180.0)
 
 
-def test_a_takedown_forgets_observer_and_elevation(query: Query, admin: Any) -> None:
+def test_a_takedown_forgets_observer_and_elevation(query, admin):
     Image.objects.filter(pk=FIRST_ID).update(observer="17", elevation=100.0)
     image_take_down(image=Image.objects.get(pk=FIRST_ID), reason="asked by the owner", by=admin)
     image = Image.objects.get(pk=FIRST_ID)

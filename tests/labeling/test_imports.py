@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from labeling.lifecycle.imports import (
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species, run_jobs
+from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import judge
 
 HEADER = "query_id,query_text,supercategory,category,iconic_group"
@@ -45,7 +44,7 @@ def refusals(*lines: str, name: str = "queries.csv") -> list[str]:
 
 @pytest.mark.django_db
 class TestQueries:
-    def test_inquires_queries_come_in_without_a_loss(self, shared_dir: Path) -> None:
+    def test_inquires_queries_come_in_without_a_loss(self, shared_dir):
         files = [
             shared_dir / "inquire" / f"inquire_queries_{split}.csv" for split in ("val", "test")
         ]
@@ -68,7 +67,7 @@ class TestQueries:
         assert out.getvalue().endswith("\n0 added, 0 updated, 250 unchanged\n")
         assert Query.objects.count() == 250
 
-    def test_a_row_that_differs_updates_its_query(self) -> None:
+    def test_a_row_that_differs_updates_its_query(self):
         load(HEADER, NEWT, "8,a frog,Species,Species ID,")
         report = load(
             HEADER, "7,a crested newt,Species,Species ID,", "8,a frog,Species,Species ID,"
@@ -77,7 +76,7 @@ class TestQueries:
         query = Query.objects.get(query_id=7)
         assert (query.text, query.iconic_group, query.state) == ("a crested newt", "", "draft")
 
-    def test_columns_that_a_file_lacks_are_left_alone(self) -> None:
+    def test_columns_that_a_file_lacks_are_left_alone(self):
         toad = make_species("Bufo bufo")
         more = HEADER + ",species,guidelines,scientific_terms,split"
         load(more, NEWT + ",Bufo bufo,Look at the belly.,true,val")
@@ -94,7 +93,7 @@ class TestQueries:
         assert query.species.count() == 0
         assert (query.guidelines, query.scientific_terms, query.split) == ("", False, "test")
 
-    def test_a_genus_expands_to_its_species(self) -> None:
+    def test_a_genus_expands_to_its_species(self):
         species = [make_species(f"Bufo b{n}") for n in range(3)]
         load(HEADER + ",species", NEWT + ",Bufo")
         assert set(Query.objects.get().species.all()) == set(species)
@@ -109,13 +108,11 @@ class TestQueries:
             ("../../etc/q_val.csv", "", "val"),
         ],
     )
-    def test_the_split_comes_from_the_name_unless_it_is_given(
-        self, name: str, split: str, expected: str
-    ) -> None:
+    def test_the_split_comes_from_the_name_unless_it_is_given(self, name, split, expected):
         load(HEADER, NEWT, name=name, split=split)
         assert Query.objects.get().split == expected
 
-    def test_one_bad_row_refuses_the_file_whole(self) -> None:
+    def test_one_bad_row_refuses_the_file_whole(self):
         assert refusals(HEADER, NEWT, "8,a frog,Species,Dances,") == [
             "queries.csv, line 3, category: unknown category 'Dances'; known are "
             + "; ".join(dict(Query._meta.get_field("category").choices or ()))
@@ -123,24 +120,21 @@ class TestQueries:
         assert not Query.objects.exists()
 
     @pytest.mark.parametrize("rest", [[], [NEWT]])
-    def test_an_overlong_first_line_is_refused(self, rest: list[str]) -> None:
+    def test_an_overlong_first_line_is_refused(self, rest):
         assert refusals("x" * 200_000, *rest) == [
             "queries.csv, line 1: not readable as CSV (field larger than field limit (131072)); "
             "check the quotes"
         ]
 
-    def test_blank_lines_before_the_header_hide_no_column(self) -> None:
+    def test_blank_lines_before_the_header_hide_no_column(self):
         load("", HEADER + ",guidelines", NEWT + ",Look at the belly.")
         load("", HEADER + ",guidelines", NEWT + ",Look twice.")
         assert Query.objects.get().guidelines == "Look twice."
 
-    def test_what_only_the_database_knows_refuses_it_whole_too(self) -> None:
+    def test_what_only_the_database_knows_refuses_it_whole_too(self):
         more = HEADER + ",species"
         found = refusals(
-            more,
-            NEWT + ",",
-            "8,a frog,Species,Species ID,,Bufo",
-            "9,a,Species,Species ID,,Nix nix",
+            more, NEWT + ",", "8,a frog,Species,Species ID,,Bufo", "9,a,Species,Species ID,,Nix nix"
         )
         assert found == [
             "queries.csv, line 3, species: not in the corpus: Bufo; import its images first",
@@ -148,7 +142,7 @@ class TestQueries:
         ]
         assert not Query.objects.exists()
 
-    def test_a_number_in_two_files_is_refused(self) -> None:
+    def test_a_number_in_two_files_is_refused(self):
         data = f"{HEADER}\n{NEWT}\n".encode()
         with pytest.raises(QueryImportRefused) as refused:
             queries_import(files=[("q_val.csv", data), ("q_test.csv", data)], by=None)
@@ -159,8 +153,8 @@ class TestQueries:
 
     @pytest.mark.parametrize("ending", ["\n", "\n" + NEWT])
     def test_an_upload_has_a_thousand_lines_at_most_and_the_command_any_number(
-        self, ending: str, tmp_path: Path
-    ) -> None:
+        self, ending, tmp_path
+    ):
         text = HEADER + "\n" + NEWT + ending * LINES_OF_UPLOADS
         [refusal] = refusals(text)
         assert refusal.startswith("queries.csv, line 1001: an upload may have 1,000 lines")
@@ -174,9 +168,7 @@ class TestQueries:
         call_command("import_queries", str(path), stdout=io.StringIO())
         assert Query.objects.get().query_id == 7
 
-    def test_a_new_text_of_a_complete_query_is_refused(
-        self, toy_model: Any, open_query: MakeQuery, admin: Any
-    ) -> None:
+    def test_a_new_text_of_a_complete_query_is_refused(self, toy_model, open_query, admin):
         make_images(1)
         query = open_query(query_id=7)
         judge(query, admin, [0], "relevant")
@@ -185,9 +177,7 @@ class TestQueries:
         assert refusal.startswith("queries.csv, line 3: The query is complete")
         assert Query.objects.count() == 1
 
-    def test_a_new_text_of_an_open_query_makes_a_new_list(
-        self, open_query: MakeQuery, toy_model: Any
-    ) -> None:
+    def test_a_new_text_of_an_open_query_makes_a_new_list(self, open_query, toy_model):
         make_images(3)
         query = open_query("a newt", query_id=7)
         load(HEADER, "7,other,Species,Species ID,")
@@ -197,7 +187,7 @@ class TestQueries:
         assert query.current_list.text == "other"
         assert query.current_list.candidates.order_by("rank")[0].image_id == FIRST_ID + 2
 
-    def test_the_command_names_every_error(self, tmp_path: Path) -> None:
+    def test_the_command_names_every_error(self, tmp_path):
         path = tmp_path / "bad.csv"
         path.write_bytes(b"query_id,query_text\n1,a\n")
         errors = io.StringIO()
@@ -209,20 +199,20 @@ class TestQueries:
             for column in ("supercategory", "category", "iconic_group")
         ]
 
-    def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
+    def test_a_missing_file_is_named(self, tmp_path):
         with pytest.raises(CommandError, match=r"nowhere\.csv: No such file"):
             call_command("import_queries", str(tmp_path / "nowhere.csv"))
 
 
 class TestJudgmentFile:
-    def test_rows_and_lines(self) -> None:
+    def test_rows_and_lines(self):
         data = b"\xef\xbb\xbfquery_id,image_id,relevance\r\n1,10,relevant\r\n\r\n1,11,unsure\r\n"
         assert read_judgments(io.BytesIO(data), name="j.csv") == (
             [JudgmentRow(1, 10, "relevant", 2), JudgmentRow(1, 11, "unsure", 4)],
             [],
         )
 
-    def test_inquires_annotations_are_relevant(self) -> None:
+    def test_inquires_annotations_are_relevant(self):
         data = b"query_id,image_id,image_path\n1,10,train/a.jpg\n"
         assert read_judgments(io.BytesIO(data), name="j.csv")[0] == [
             JudgmentRow(1, 10, "relevant", 2)
@@ -249,23 +239,21 @@ class TestJudgmentFile:
             (b"query_id,image_id\n1,2\n1,2\n", "j.csv, line 3, image_id: query 1 and image 2 ar"),
         ],
     )
-    def test_what_is_wrong_is_named_by_line_and_field(self, data: bytes, error: str) -> None:
+    def test_what_is_wrong_is_named_by_line_and_field(self, data, error):
         found = read_judgments(io.BytesIO(data), name="j.csv")[1]
         assert [str(one)[: len(error)] for one in found] == [error]
 
 
 class TestJudgments:
     @pytest.fixture
-    def images(self, toy_model: Any) -> list[Image]:
+    def images(self, toy_model) -> list[Image]:
         return make_images(4)
 
     def bring(self, annotator: Any, *rows: str) -> ImportReport:
         data = "\n".join(["query_id,image_id,relevance", *rows]).encode()
         return judgments_import(data=data, name="j.csv", annotator=annotator)
 
-    def test_twice_without_doubling_and_changes_are_kept(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_twice_without_doubling_and_changes_are_kept(self, images, open_query, annotator):
         query = open_query(query_id=7)
         judge(query, annotator, [2], "not_relevant")
         rows = [f"7,{FIRST_ID},relevant", f"7,{FIRST_ID + 2},relevant"]
@@ -281,8 +269,8 @@ class TestJudgments:
         assert JudgmentEvent.objects.count() == 3
 
     def test_every_error_of_the_file_and_of_what_it_names_is_reported_by_line(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
-    ) -> None:
+        self, images, open_query, annotator, admin
+    ):
         open_query(query_id=7)
         done = open_query("done", query_id=8)
         judge(done, annotator, [0], "relevant")
@@ -308,9 +296,7 @@ class TestJudgments:
         ]
         assert Judgment.objects.count() == 1
 
-    def test_the_command(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any, tmp_path: Path
-    ) -> None:
+    def test_the_command(self, images, open_query, annotator, tmp_path):
         open_query(query_id=7)
         path = tmp_path / "j.csv"
         path.write_text(f"query_id,image_id\n7,{FIRST_ID}\n")
@@ -325,7 +311,7 @@ class TestJudgments:
 
 
 @pytest.mark.django_db
-def test_a_pipe_is_refused_by_name(tmp_path: Path, annotator: Any) -> None:
+def test_a_pipe_is_refused_by_name(tmp_path, annotator):
     os.mkfifo(tmp_path / "pipe.csv")
     for command in (["import_queries"], ["import_judgments", "--annotator", "ann"]):
         with pytest.raises(CommandError, match=r"pipe\.csv: Not a regular file"):

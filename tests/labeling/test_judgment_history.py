@@ -23,13 +23,12 @@ from labeling.lifecycle.services import (
 )
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, ImageWithdrawal
-from retrieval.embedding.models import EmbeddingModel
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species, run_jobs
+from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record, stored
 
 
 @pytest.fixture
-def images(toy_model: EmbeddingModel) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(6)
 
 
@@ -47,9 +46,7 @@ def withdraw(image: Image, by: Any) -> ImageWithdrawal:
 
 
 class TestTakingBack:
-    def test_nothing_stands_any_more_and_the_history_stays(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_nothing_stands_any_more_and_the_history_stays(self, images, open_query, annotator):
         query = open_query()
         judge(query, annotator, [0, 1], "not_relevant")
         [outcome] = record(query, annotator, item(1, None, seconds=4))
@@ -61,9 +58,7 @@ class TestTakingBack:
         assert (own.stop.judged, own.stop.streak, own.stop.next_rank) == (1, 1, 2)
         assert (own.active_seconds, own.seconds_per_image) == (6, 1)
 
-    def test_the_time_of_a_new_judgment_begins_anew(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_the_time_of_a_new_judgment_begins_anew(self, images, open_query, annotator):
         query = open_query()
         record(
             query,
@@ -75,25 +70,18 @@ class TestTakingBack:
         assert stored(query) == [(0, "unsure", 1, 3)]
         assert progress(query, annotator=annotator).active_seconds == 10
 
-    def test_in_one_batch_only_the_last_act_stands(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_in_one_batch_only_the_last_act_stands(self, images, open_query, annotator):
         query = open_query()
         judge(query, annotator, [0], "relevant")
         record(
-            query,
-            annotator,
-            item(0, None),
-            item(1, "relevant"),
-            item(1, None),
-            item(2, "unsure"),
+            query, annotator, item(0, None), item(1, "relevant"), item(1, None), item(2, "unsure")
         )
         assert [number for number, *_ in stored(query)] == [2]
         assert changes(query, 1, annotator) == [("", "relevant"), ("relevant", "")]
 
     def test_where_nothing_stands_it_is_known_and_changes_nothing(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+        self, images, open_query, annotator
+    ):
         query = open_query()
         sent = item(0, None)
         assert told(record(query, annotator, sent)[0]) == ("stored", "", None, None)
@@ -101,9 +89,7 @@ class TestTakingBack:
         assert stored(query) == []
         assert JudgmentEvent.objects.count() == 1
 
-    def test_a_late_repeat_of_it_takes_nothing_back_again(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_a_late_repeat_of_it_takes_nothing_back_again(self, images, open_query, annotator):
         query = open_query()
         judge(query, annotator, [0], "relevant")
         sent = item(0, None)
@@ -111,30 +97,22 @@ class TestTakingBack:
         assert told(record(query, annotator, sent)[0]) == ("repeated", "", None, "unsure")
         assert [relevance for _, relevance, *_ in stored(query)] == ["unsure"]
 
-    def test_its_client_id_is_of_no_other_act(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_its_client_id_is_of_no_other_act(self, images, open_query, annotator):
         query = open_query()
         sent = item(0, None)
         record(query, annotator, sent)
         [outcome] = record(query, annotator, item(0, "relevant", client_id=sent.client_id))
         assert told(outcome) == ("refused", "invalid", None, None)
 
-    def test_only_ones_own(
-        self,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-        other_annotator: Any,
-    ) -> None:
+    def test_only_ones_own(self, images, open_query, annotator, other_annotator):
         query = open_query()
         judge(query, annotator, [0], "relevant")
         record(query, other_annotator, item(0, None))
         assert [one.annotator for one in query.judgments.all()] == [annotator]
 
     def test_also_of_an_image_that_a_new_list_no_longer_has(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
-    ) -> None:
+        self, images, open_query, annotator, admin
+    ):
         query = open_query()
         judge(query, annotator, [0], "relevant")
         toad = make_species("Bufo bufo")
@@ -149,8 +127,8 @@ class TestTakingBack:
         assert stored(query) == []
 
     def test_who_took_all_back_still_sees_the_query_and_it_is_not_deleted(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
-    ) -> None:
+        self, images, open_query, annotator, admin
+    ):
         query = open_query()
         judge(query, annotator, [0], "relevant")
         record(query, annotator, item(0, None))
@@ -163,9 +141,7 @@ class TestTakingBack:
 
 
 class TestExpecting:
-    def test_what_stands_otherwise_is_left_and_told(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_what_stands_otherwise_is_left_and_told(self, images, open_query, annotator):
         query = open_query()
         judge(query, annotator, [0], "relevant")
         outcomes = record(
@@ -188,9 +164,7 @@ class TestExpecting:
         assert stored(query) == [(0, "relevant", 1, 1)]
         assert JudgmentEvent.objects.count() == 1
 
-    def test_each_item_meets_what_those_before_it_left(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_each_item_meets_what_those_before_it_left(self, images, open_query, annotator):
         query = open_query()
         outcomes = record(
             query,
@@ -211,26 +185,20 @@ class TestExpecting:
         ]
 
     @pytest.mark.parametrize("said", ["relevant", None])
-    def test_saying_what_stands_is_no_conflict(
-        self, said: str | None, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_saying_what_stands_is_no_conflict(self, said, images, open_query, annotator):
         query = open_query()
         record(query, annotator, item(0, said))
         [outcome] = record(query, annotator, item(0, said, expected="unsure"))
         assert told(outcome)[:2] == ("stored", "")
         assert outcome.current == said
 
-    def test_a_repeat_is_never_a_conflict(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_a_repeat_is_never_a_conflict(self, images, open_query, annotator):
         query = open_query()
         sent = item(0, "relevant", expected=None)
         record(query, annotator, sent, item(0, "unsure"))
         assert told(record(query, annotator, sent)[0]) == ("repeated", "", "relevant", "unsure")
 
-    def test_nothing_expected_is_nothing_checked(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_nothing_expected_is_nothing_checked(self, images, open_query, annotator):
         query = open_query()
         judge(query, annotator, [0], "relevant")
         assert record(query, annotator, item(0, "unsure"))[0].status == "stored"
@@ -247,14 +215,7 @@ class TestWhen:
             (math.inf, timedelta(days=30)),
         ],
     )
-    def test_the_act_is_dated_back_by_its_age(
-        self,
-        age: float,
-        waited: timedelta,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-    ) -> None:
+    def test_the_act_is_dated_back_by_its_age(self, age, waited, images, open_query, annotator):
         query = open_query()
         before = timezone.now()
         record(query, annotator, item(0, "relevant", age=age))
@@ -266,8 +227,8 @@ class TestWhen:
 
 class TestWithdrawnImages:
     def test_they_are_not_judged_and_their_judgments_stay(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
-    ) -> None:
+        self, images, open_query, annotator, admin
+    ):
         query = open_query()
         judge(query, annotator, [0, 1], "relevant")
         withdrawal = withdraw(images[0], admin)
@@ -288,9 +249,7 @@ class TestWithdrawnImages:
         withdrawal.save()
         assert record(query, annotator, item(0, "unsure"))[0].status == "stored"
 
-    def test_a_repeat_is_answered_all_the_same(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
-    ) -> None:
+    def test_a_repeat_is_answered_all_the_same(self, images, open_query, annotator, admin):
         query = open_query()
         sent = item(0, "relevant")
         record(query, annotator, sent)
@@ -298,9 +257,7 @@ class TestWithdrawnImages:
         assert record(query, annotator, sent)[0].status == "repeated"
 
 
-def test_more_like_this_takes_any_image_of_the_corpus(
-    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
-) -> None:
+def test_more_like_this_takes_any_image_of_the_corpus(images, open_query, annotator, settings):
     settings.CANDIDATE_DEPTH = 2
     query = open_query()
     outcomes = record(
@@ -315,8 +272,8 @@ def test_more_like_this_takes_any_image_of_the_corpus(
 
 
 def test_the_cursor_is_ones_own_latest_event_on_the_query(
-    images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any
-) -> None:
+    images, open_query, annotator, other_annotator
+):
     query, second = open_query(), open_query("a frog")
 
     def cursor(to: Query, *items: Any) -> int:
@@ -334,7 +291,7 @@ def test_the_cursor_is_ones_own_latest_event_on_the_query(
 
 class TestTheHistoryNeverChanges:
     @pytest.fixture
-    def event(self, images: list[Image], open_query: MakeQuery, annotator: Any) -> JudgmentEvent:
+    def event(self, images, open_query, annotator) -> JudgmentEvent:
         judge(open_query(), annotator, [0], "relevant")
         return JudgmentEvent.objects.get()
 
@@ -350,29 +307,27 @@ class TestTheHistoryNeverChanges:
         ],
         ids=lambda change: ", ".join(change),
     )
-    def test_no_event_is_changed(self, event: JudgmentEvent, change: dict[str, Any]) -> None:
+    def test_no_event_is_changed(self, event, change):
         events = JudgmentEvent.objects.filter(pk=event.pk)
         refused = pytest.raises(IntegrityError, match="is history and never changes")
         with refused, transaction.atomic():
             events.update(**change)
         assert events.get().relevance == "relevant"
 
-    def test_no_event_is_removed(self, event: JudgmentEvent) -> None:
+    def test_no_event_is_removed(self, event):
         refused = pytest.raises(IntegrityError, match="is history and never changes")
         with refused, transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("DELETE FROM labeling_judgmentevent")
         assert JudgmentEvent.objects.count() == 1
 
-    def test_a_candidate_list_can_go(self, event: JudgmentEvent) -> None:
+    def test_a_candidate_list_can_go(self, event):
         Query.objects.update(current_list=None)
         assert event.candidate_list is not None
         event.candidate_list.delete()
         event.refresh_from_db()
         assert (event.candidate_list, event.rank) == (None, 1)
 
-    def test_an_annotator_an_image_or_a_query_with_history_stays(
-        self, event: JudgmentEvent, annotator: Any
-    ) -> None:
+    def test_an_annotator_an_image_or_a_query_with_history_stays(self, event, annotator):
         record(event.query, annotator, item(0, None))
         assert not Judgment.objects.exists()
         for thing in (event.annotator, event.image, event.query):

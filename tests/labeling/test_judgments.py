@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from labeling.judging.access import judgment_history
@@ -12,19 +10,16 @@ from labeling.judging.progress import progress
 from labeling.judging.services import JudgmentOutcome, JudgmentStatus
 from labeling.lifecycle.services import query_transition, query_update
 from retrieval.corpus.models import Image
-from retrieval.embedding.models import EmbeddingModel
-from tests.labeling.conftest import MakeQuery, make_images, run_jobs
+from tests.labeling.conftest import make_images, run_jobs
 from tests.labeling.judging import item, judge, record, stored
 
 
 @pytest.fixture
-def images(toy_model: EmbeddingModel) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(6)
 
 
-def test_a_judgment_carries_list_rank_and_seconds(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_a_judgment_carries_list_rank_and_seconds(images, open_query, annotator):
     query = open_query()
     [outcome] = record(query, annotator, item(2, "relevant", seconds=2.5))
     assert (outcome.status, outcome.relevance, outcome.rank) == ("stored", "relevant", 3)
@@ -35,9 +30,7 @@ def test_a_judgment_carries_list_rank_and_seconds(
     assert (event.previous, event.relevance, event.rank, event.seconds) == ("", "relevant", 3, 2.5)
 
 
-def test_a_change_keeps_the_old_value_and_adds_the_time(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_a_change_keeps_the_old_value_and_adds_the_time(images, open_query, annotator):
     query = open_query()
     record(query, annotator, item(0, "relevant", seconds=2))
     record(query, annotator, item(0, "unsure", seconds=3))
@@ -49,7 +42,7 @@ def test_a_change_keeps_the_old_value_and_adds_the_time(
     ]
 
 
-def test_a_repeat_counts_once(images: list[Image], open_query: MakeQuery, annotator: Any) -> None:
+def test_a_repeat_counts_once(images, open_query, annotator):
     query = open_query()
     sent = item(0, "relevant", seconds=2)
     assert [o.status for o in record(query, annotator, sent)] == ["stored"]
@@ -59,8 +52,8 @@ def test_a_repeat_counts_once(images: list[Image], open_query: MakeQuery, annota
 
 
 def test_a_change_keeps_when_it_was_first_judged_and_that_it_was_in_the_list(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+    images, open_query, annotator
+):
     query = open_query()
     record(query, annotator, item(0, "relevant"), item(1, "relevant", source="similar"))
     first = list(Judgment.objects.order_by("image_id").values_list("pk", "created_at"))
@@ -74,9 +67,7 @@ def test_a_change_keeps_when_it_was_first_judged_and_that_it_was_in_the_list(
     ]
 
 
-def test_a_late_repeat_does_not_undo_a_later_change(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_a_late_repeat_does_not_undo_a_later_change(images, open_query, annotator):
     query = open_query()
     first = item(0, "relevant")
     record(query, annotator, first)
@@ -87,8 +78,8 @@ def test_a_late_repeat_does_not_undo_a_later_change(
 
 
 def test_a_repeat_is_answered_after_the_query_was_closed_or_reranked(
-    images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
-) -> None:
+    images, open_query, annotator, admin
+):
     query = open_query()
     sent = item(1, "relevant")
     record(query, annotator, sent)
@@ -106,9 +97,7 @@ def test_a_repeat_is_answered_after_the_query_was_closed_or_reranked(
     ]
 
 
-def test_one_batch_keeps_the_order_of_its_items(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_one_batch_keeps_the_order_of_its_items(images, open_query, annotator):
     query = open_query()
     outcomes = record(
         query,
@@ -136,13 +125,7 @@ def test_one_batch_keeps_the_order_of_its_items(
         ({"source": "search"}, "source"),
     ],
 )
-def test_a_client_id_is_of_one_judgment_only(
-    changed: dict[str, Any],
-    field: str,
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-) -> None:
+def test_a_client_id_is_of_one_judgment_only(changed, field, images, open_query, annotator):
     query = open_query()
     sent = item(0, "relevant")
     record(query, annotator, sent)
@@ -159,8 +142,8 @@ def test_a_client_id_is_of_one_judgment_only(
 
 
 def test_a_client_id_of_another_query_is_refused_and_of_another_person_is_not(
-    images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any
-) -> None:
+    images, open_query, annotator, other_annotator
+):
     query, second = open_query(), open_query("a frog")
     sent = item(0, "relevant")
     record(query, annotator, sent)
@@ -175,13 +158,7 @@ def test_a_client_id_of_another_query_is_refused_and_of_another_person_is_not(
         ({"number": 99, "source": "search"}, "image: there is no image 1100"),
     ],
 )
-def test_what_is_refused_says_why(
-    bad: dict[str, Any],
-    reason: str,
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-) -> None:
+def test_what_is_refused_says_why(bad, reason, images, open_query, annotator):
     query = open_query()
     sent = {"number": 0, "relevance": "relevant"} | bad
     [outcome] = record(query, annotator, item(sent.pop("number"), **sent))
@@ -190,43 +167,31 @@ def test_what_is_refused_says_why(
     assert stored(query) == []
 
 
-def test_the_longest_time_is_taken(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_the_longest_time_is_taken(images, open_query, annotator):
     query = open_query()
     record(query, annotator, item(0, "relevant", seconds=3600), item(1, "relevant", seconds=0))
     assert stored(query) == [(0, "relevant", 1, 3600), (1, "relevant", 2, 0)]
 
 
-def test_from_a_search_any_image_of_the_corpus_is_taken(
-    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
-) -> None:
+def test_from_a_search_any_image_of_the_corpus_is_taken(images, open_query, annotator, settings):
     settings.CANDIDATE_DEPTH = 2
     query = open_query()
     outcomes = record(
-        query,
-        annotator,
-        item(1, "relevant", source="search"),
-        item(5, "relevant", source="search"),
+        query, annotator, item(1, "relevant", source="search"), item(5, "relevant", source="search")
     )
     assert [(o.status, o.rank) for o in outcomes] == [("stored", 2), ("stored", None)]
     assert progress(query, annotator=annotator).stop.judged == 1
 
 
-def test_too_many_at_once_are_refused(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_too_many_at_once_are_refused(images, open_query, annotator):
     query = open_query()
     with pytest.raises(ValueError, match="at most 500"):
         record(query, annotator, *[item(0, "relevant")] * 501)
 
 
 def test_a_batch_needs_the_same_few_statements_however_long(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    django_assert_max_num_queries: Any,
-) -> None:
+    images, open_query, annotator, django_assert_max_num_queries
+):
     query = open_query()
     with django_assert_max_num_queries(12):
         judge(query, annotator, range(6), "relevant")

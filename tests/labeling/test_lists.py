@@ -17,20 +17,18 @@ from labeling.lifecycle.services import query_transition, query_update
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
-from retrieval.embedding.models import Embedding, EmbeddingModel
-from tests.labeling.conftest import FIRST_ID, MakeQuery, embed, make_images, make_species, run_jobs
+from retrieval.embedding.models import Embedding
+from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs
 from tests.labeling.judging import current_list, item, judge, ranked, record
 from tests.toy_model import toy_model as toy_spec
 
 
 @pytest.fixture
-def images(toy_model: EmbeddingModel) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(8)
 
 
-def test_opening_freezes_the_exact_order_with_its_scores(
-    images: list[Image], open_query: MakeQuery
-) -> None:
+def test_opening_freezes_the_exact_order_with_its_scores(images, open_query):
     query = open_query()
     frozen = current_list(query)
     rows = list(frozen.candidates.order_by("rank").values_list("rank", "image_id", "score"))
@@ -40,17 +38,13 @@ def test_opening_freezes_the_exact_order_with_its_scores(
     assert list_verify(frozen)
 
 
-def test_equal_scores_are_in_the_order_of_image_ids(
-    toy_model: EmbeddingModel, open_query: MakeQuery
-) -> None:
+def test_equal_scores_are_in_the_order_of_image_ids(toy_model, open_query):
     images = make_images(4, embedded=False)
     embed([images[2], images[0], images[3], images[1]], scores=[0.5, 0.5, 0.75, 0.5])
     assert ranked(current_list(open_query())) == [3, 0, 1, 2]
 
 
-def test_without_a_filter_the_depth_is_the_settings(
-    images: list[Image], open_query: MakeQuery, settings: Any
-) -> None:
+def test_without_a_filter_the_depth_is_the_settings(images, open_query, settings):
     settings.CANDIDATE_DEPTH = 3
     frozen = current_list(open_query())
     assert ranked(frozen) == [0, 1, 2]
@@ -58,9 +52,7 @@ def test_without_a_filter_the_depth_is_the_settings(
     assert not frozen.complete
 
 
-def test_a_species_filter_takes_all_its_images_however_many(
-    images: list[Image], open_query: MakeQuery, settings: Any
-) -> None:
+def test_a_species_filter_takes_all_its_images_however_many(images, open_query, settings):
     settings.CANDIDATE_DEPTH = 3
     toad, frog = make_species("Bufo bufo"), make_species("Rana temporaria")
     make_images(4, first=20, species=toad)
@@ -71,9 +63,7 @@ def test_a_species_filter_takes_all_its_images_however_many(
     assert frozen.complete
 
 
-def test_extending_goes_on_behind_the_last_exactly(
-    toy_model: EmbeddingModel, open_query: MakeQuery, settings: Any
-) -> None:
+def test_extending_goes_on_behind_the_last_exactly(toy_model, open_query, settings):
     images = make_images(9, embedded=False)
     # Ties across the seam: 2, 3 and 4 share a score.
     embed(images, scores=[0.9, 0.8, 0.5, 0.5, 0.5, 0.4, 0.3, 0.2, 0.1])
@@ -94,8 +84,8 @@ def test_extending_goes_on_behind_the_last_exactly(
 
 
 def test_what_is_embedded_later_changes_no_list_and_is_not_in_its_extension(
-    images: list[Image], open_query: MakeQuery, settings: Any
-) -> None:
+    images, open_query, settings
+):
     settings.CANDIDATE_DEPTH = 4
     frozen = current_list(open_query())
     late = make_images(2, first=100, embedded=False)
@@ -107,9 +97,7 @@ def test_what_is_embedded_later_changes_no_list_and_is_not_in_its_extension(
     assert list_verify(frozen)
 
 
-def test_a_list_differs_once_an_embedding_of_it_is_gone(
-    images: list[Image], open_query: MakeQuery
-) -> None:
+def test_a_list_differs_once_an_embedding_of_it_is_gone(images, open_query):
     frozen = current_list(open_query())
     call_command("verify_lists")
     Embedding.objects.filter(image=images[3]).delete()
@@ -118,9 +106,7 @@ def test_a_list_differs_once_an_embedding_of_it_is_gone(
         call_command("verify_lists")
 
 
-def test_a_list_differs_when_a_stored_row_was_changed(
-    images: list[Image], open_query: MakeQuery
-) -> None:
+def test_a_list_differs_when_a_stored_row_was_changed(images, open_query):
     frozen = current_list(open_query())
     Candidate.objects.filter(list=frozen, rank=2).update(score=0.25)
     assert not list_verify(frozen)
@@ -128,8 +114,8 @@ def test_a_list_differs_when_a_stored_row_was_changed(
 
 @pytest.mark.parametrize("change", ["text", "species"])
 def test_a_new_text_or_filter_makes_a_new_list_and_keeps_the_judgments(
-    change: str, images: list[Image], open_query: MakeQuery, admin: Any, annotator: Any
-) -> None:
+    change, images, open_query, admin, annotator
+):
     query = open_query()
     old = current_list(query)
     judge(query, annotator, [0, 1], "relevant")
@@ -152,23 +138,19 @@ def test_a_new_text_or_filter_makes_a_new_list_and_keeps_the_judgments(
     assert CandidateList.objects.filter(pk=old.pk).exists()
 
 
-def test_a_new_text_of_a_draft_makes_no_list(new_query: MakeQuery, admin: Any) -> None:
+def test_a_new_text_of_a_draft_makes_no_list(new_query, admin):
     query = new_query()
     query_update(query=query, by=admin, text="something else")
     assert query.lists.count() == 0
 
 
-def test_the_same_text_again_makes_no_new_list(
-    images: list[Image], open_query: MakeQuery, admin: Any
-) -> None:
+def test_the_same_text_again_makes_no_new_list(images, open_query, admin):
     query = open_query()
     query_update(query=query, by=admin, text=query.text, guidelines="Look at the feet.")
     assert query.lists.count() == 1
 
 
-def test_a_new_model_makes_new_lists_of_open_queries(
-    images: list[Image], open_query: MakeQuery, new_query: MakeQuery, settings: Any
-) -> None:
+def test_a_new_model_makes_new_lists_of_open_queries(images, open_query, new_query, settings):
     query, draft = open_query(), new_query()
     old = current_list(query)
     settings.EMBEDDING_MODEL = toy_spec("second")
@@ -186,8 +168,8 @@ def test_a_new_model_makes_new_lists_of_open_queries(
 
 
 def test_a_refresh_takes_in_what_came_since_and_labels_go_on_until_it_is_there(
-    images: list[Image], open_query: MakeQuery, admin: Any
-) -> None:
+    images, open_query, admin
+):
     query = open_query()
     old = current_list(query)
     make_images(2, first=8)
@@ -199,9 +181,7 @@ def test_a_refresh_takes_in_what_came_since_and_labels_go_on_until_it_is_there(
     assert ranked(asked) == list(range(10))
 
 
-def test_a_change_supersedes_a_list_that_is_being_made(
-    images: list[Image], open_query: MakeQuery, admin: Any
-) -> None:
+def test_a_change_supersedes_a_list_that_is_being_made(images, open_query, admin):
     query = open_query()
     first = list_refresh(query=query, by=admin)
     query_update(query=query, by=admin, text="other")
@@ -211,7 +191,7 @@ def test_a_change_supersedes_a_list_that_is_being_made(
     assert ranked(current_list(query)) == list(reversed(range(8)))
 
 
-def test_freezing_again_changes_nothing(images: list[Image], open_query: MakeQuery) -> None:
+def test_freezing_again_changes_nothing(images, open_query):
     frozen = current_list(open_query())
     make_images(1, first=9)
     again = list_freeze(list_id=frozen.pk)
@@ -221,8 +201,8 @@ def test_freezing_again_changes_nothing(images: list[Image], open_query: MakeQue
 
 
 def test_images_without_an_embedding_keep_a_list_from_being_exhausted(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+    images, open_query, annotator
+):
     make_images(2, first=8, embedded=False)
     query = open_query()
     frozen = current_list(query)
@@ -231,9 +211,7 @@ def test_images_without_an_embedding_keep_a_list_from_being_exhausted(
     assert list_status(Query.objects.get(pk=query.pk)).detail.startswith("2 images in the corpus")
 
 
-def test_a_list_over_nothing_is_empty_and_says_why(
-    toy_model: EmbeddingModel, new_query: MakeQuery, admin: Any
-) -> None:
+def test_a_list_over_nothing_is_empty_and_says_why(toy_model, new_query, admin):
     def made_after_the_images_went(text: str) -> Query:
         [image] = make_images(1, first=7)
         query = query_transition(query=new_query(text), to_state="open", by=admin)
@@ -251,9 +229,7 @@ def test_a_list_over_nothing_is_empty_and_says_why(
     assert status.detail.startswith(says)
 
 
-def test_an_empty_list_does_not_take_the_place_of_a_full_one(
-    images: list[Image], open_query: MakeQuery, admin: Any
-) -> None:
+def test_an_empty_list_does_not_take_the_place_of_a_full_one(images, open_query, admin):
     query = open_query()
     old = current_list(query)
     Embedding.objects.all().delete()
@@ -265,11 +241,8 @@ def test_an_empty_list_does_not_take_the_place_of_a_full_one(
 
 
 def test_a_model_that_cannot_be_loaded_fails_the_job_and_can_be_tried_again(
-    images: list[Image],
-    new_query: MakeQuery,
-    admin: Any,
-    settings: Any,
-) -> None:
+    images, new_query, admin, settings
+):
     query = query_transition(query=new_query(), to_state="open", by=admin)
     settings.EMBEDDING_MODEL = "no-such-model"
     list_refresh(query=query, by=admin)
@@ -283,14 +256,12 @@ def test_a_model_that_cannot_be_loaded_fails_the_job_and_can_be_tried_again(
     assert ranked(current_list(query)) == list(range(8))
 
 
-def test_a_draft_has_no_list_to_refresh(new_query: MakeQuery, admin: Any) -> None:
+def test_a_draft_has_no_list_to_refresh(new_query, admin):
     with pytest.raises(Conflict, match="only an open or submitted one"):
         list_refresh(query=new_query(), by=admin)
 
 
-def test_a_list_is_never_seen_half_made(
-    images: list[Image], new_query: MakeQuery, admin: Any, annotator: Any, toy_model: EmbeddingModel
-) -> None:
+def test_a_list_is_never_seen_half_made(images, new_query, admin, annotator, toy_model):
     query = query_transition(query=new_query(), to_state="open", by=admin)
     assert query.current_list is not None
     assert not query.current_list.ready

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.core.management import CommandError, call_command
-from django.test import Client
 from django.urls import reverse
-from rest_framework.test import APIClient
 
 from core.jobs.models import Job
 from labeling.lifecycle.opening import MOST_AT_ONCE, OpeningRefusal, queries_open
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryTransition
 from labeling.queries.transitions import TransitionForbidden
-from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_restore, image_withdraw
-from tests.labeling.conftest import MakeQuery, make_images, make_species, run_jobs
+from tests.labeling.conftest import make_images, make_species, run_jobs
 
 
 def states(*queries: Query) -> list[str]:
@@ -25,12 +20,12 @@ def states(*queries: Query) -> list[str]:
 
 
 @pytest.fixture
-def drafts(toy_model: EmbeddingModel, new_query: MakeQuery) -> list[Query]:
+def drafts(toy_model, new_query) -> list[Query]:
     make_images(4)
     return [new_query(f"toad number {number}") for number in range(3)]
 
 
-def test_each_draft_is_open_with_a_list_of_its_own(drafts: list[Query], admin: Any) -> None:
+def test_each_draft_is_open_with_a_list_of_its_own(drafts, admin):
     report = queries_open(pks=[query.pk for query in drafts], by=admin)
     assert (report.opened, report.unchanged, report.refused) == (3, 0, [])
     assert states(*drafts) == ["open"] * 3
@@ -42,9 +37,7 @@ def test_each_draft_is_open_with_a_list_of_its_own(drafts: list[Query], admin: A
         assert (query.current_list.ready, query.current_list.size) == (True, 4)
 
 
-def test_what_is_no_draft_is_told_and_keeps_no_other_from_being_opened(
-    drafts: list[Query], admin: Any
-) -> None:
+def test_what_is_no_draft_is_told_and_keeps_no_other_from_being_opened(drafts, admin):
     first, second, _ = drafts
     query_transition(query=first, to_state="rejected", by=admin, reason="too_easy")
     query_transition(query=second, to_state="open", by=admin)
@@ -55,7 +48,7 @@ def test_what_is_no_draft_is_told_and_keeps_no_other_from_being_opened(
     assert second.lists.count() == 1
 
 
-def test_only_admins_open_and_only_so_many(drafts: list[Query], annotator: Any, admin: Any) -> None:
+def test_only_admins_open_and_only_so_many(drafts, annotator, admin):
     with pytest.raises(TransitionForbidden, match="needs the role admin"):
         queries_open(pks=[drafts[0].pk], by=annotator)
     with pytest.raises(ValueError, match="At most 1,000"):
@@ -63,7 +56,7 @@ def test_only_admins_open_and_only_so_many(drafts: list[Query], annotator: Any, 
     assert states(*drafts) == ["draft"] * 3
 
 
-def test_the_api_opens_and_reports(drafts: list[Query], admin_api: APIClient) -> None:
+def test_the_api_opens_and_reports(drafts, admin_api):
     url = reverse("api-query-open-many")
     assert url.endswith("/queries/open/")
     answer = admin_api.post(url, {"queries": [drafts[0].pk, drafts[2].pk]}, format="json")
@@ -72,9 +65,7 @@ def test_the_api_opens_and_reports(drafts: list[Query], admin_api: APIClient) ->
     assert Job.objects.filter(kind="rank_candidates").count() == 2
 
 
-def test_the_api_refuses_others_and_empty_requests(
-    drafts: list[Query], annotator_api: APIClient, admin_api: APIClient
-) -> None:
+def test_the_api_refuses_others_and_empty_requests(drafts, annotator_api, admin_api):
     url = reverse("api-query-open-many")
     asked = {"queries": [drafts[0].pk]}
     assert annotator_api.post(url, asked, format="json").status_code == 403
@@ -82,9 +73,7 @@ def test_the_api_refuses_others_and_empty_requests(
     assert states(*drafts) == ["draft"] * 3
 
 
-def test_the_page_lists_the_drafts_and_opens_the_ticked_ones(
-    drafts: list[Query], clients: dict[str, Client], admin: Any
-) -> None:
+def test_the_page_lists_the_drafts_and_opens_the_ticked_ones(drafts, clients, admin):
     query_transition(query=drafts[0], to_state="open", by=admin)
     page = clients["admin"].get(reverse("query-open-many")).content.decode()
     assert [f'value="{query.pk}"' in page for query in drafts] == [False, True, True]
@@ -95,9 +84,7 @@ def test_the_page_lists_the_drafts_and_opens_the_ticked_ones(
     assert states(*drafts) == ["open", "open", "draft"]
 
 
-def test_the_page_narrows_to_a_split_and_says_when_there_is_nothing(
-    drafts: list[Query], new_query: MakeQuery, clients: dict[str, Client]
-) -> None:
+def test_the_page_narrows_to_a_split_and_says_when_there_is_nothing(drafts, new_query, clients):
     held_out = new_query("a toad under a stone", split="test")
     url = reverse("query-open-many")
     page = clients["admin"].get(url, {"split": "test"}).content.decode()
@@ -108,9 +95,7 @@ def test_the_page_narrows_to_a_split_and_says_when_there_is_nothing(
     assert "There are no drafts" in clients["admin"].get(url).content.decode()
 
 
-def test_the_page_is_for_admins_and_nothing_ticked_opens_nothing(
-    drafts: list[Query], clients: dict[str, Client]
-) -> None:
+def test_the_page_is_for_admins_and_nothing_ticked_opens_nothing(drafts, clients):
     url = reverse("query-open-many")
     assert clients["reviewer"].get(url).status_code == 403
     assert clients["reviewer"].post(url, {"query": drafts[0].pk}).status_code == 403
@@ -118,9 +103,7 @@ def test_the_page_is_for_admins_and_nothing_ticked_opens_nothing(
     assert states(*drafts) == ["draft"] * 3
 
 
-def test_the_command_opens_all_drafts_or_those_named(
-    drafts: list[Query], new_query: MakeQuery, admin: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_opens_all_drafts_or_those_named(drafts, new_query, admin, capsys):
     held_out = new_query("a toad under a stone", split="test")
     call_command("open_queries", str(drafts[1].query_id), by="ada")
     assert states(*drafts, held_out) == ["draft", "open", "draft", "draft"]
@@ -129,9 +112,7 @@ def test_the_command_opens_all_drafts_or_those_named(
     assert states(*drafts, held_out) == ["open", "open", "open", "draft"]
 
 
-def test_the_command_says_what_it_cannot_do(
-    drafts: list[Query], admin: Any, annotator: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_what_it_cannot_do(drafts, admin, annotator, capsys):
     query_transition(query=drafts[0], to_state="rejected", by=admin, reason="too_easy")
     with pytest.raises(CommandError, match="Not all were opened"):
         call_command("open_queries", str(drafts[0].query_id), by="ada")
@@ -145,14 +126,8 @@ def test_the_command_says_what_it_cannot_do(
 
 
 def test_nothing_is_opened_where_there_is_nothing_to_label(
-    toy_model: EmbeddingModel,
-    new_query: MakeQuery,
-    admin: Any,
-    reviewer: Any,
-    admin_api: APIClient,
-    clients: dict[str, Client],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    toy_model, new_query, admin, reviewer, admin_api, clients, capsys
+):
     toads, newts = make_species("Bufo bufo"), make_species("Triturus cristatus")
     whole, of_newts = new_query("a toad"), new_query("a newt", species=[newts])
     empty = (

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.test import Client
 
 from core.access import Role
 from labeling.audits.draws import KEY_BYTES, selected
@@ -23,10 +22,9 @@ from labeling.opinions.services import opinions_show
 from labeling.queries.models import Query
 from labeling.review.selectors import images_to_review, left_open
 from retrieval.corpus.models import Image
-from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_flag_raise
 from tests.conftest import api_of, client_of, person
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, make_images, make_species
 from tests.labeling.judging import item, judge, record
 
 IMAGES, JUDGED, FOUND = 120, 100, 20
@@ -35,13 +33,13 @@ NO, YES = "not_relevant", "relevant"
 
 
 @pytest.fixture(autouse=True)
-def shares(settings: Any) -> None:
+def shares(settings) -> None:
     settings.SECOND_OPINION_POSITIVE, settings.SECOND_OPINION_NEGATIVE = 0.75, 0.25
     settings.SECOND_OPINION_BOUNDARY, settings.GOLD_EVERY = BOUNDARY, 4
 
 
 @pytest.fixture
-def query(toy_model: EmbeddingModel, open_query: MakeQuery, annotator: Any) -> Query:
+def query(toy_model, open_query, annotator) -> Query:
     """A query that one person has labeled; every other of the first images is relevant."""
     make_images(IMAGES)
     query = open_query()
@@ -78,7 +76,7 @@ def adjudicated(query: Query, reviewer: Any, *people: Any) -> list[int]:
     return decided
 
 
-def test_the_hash_and_the_boundary_choose() -> None:
+def test_the_hash_and_the_boundary_choose():
     key = bytes(range(KEY_BYTES))
     labels = [FirstLabel(n, n % 2 == 0 and n < 20, 1 - n / 100) for n in range(1, 90)]
     labels.append(FirstLabel(999, True, None))
@@ -96,9 +94,7 @@ def test_the_hash_and_the_boundary_choose() -> None:
     assert chosen(none, key=key, query_id=7, positive=1, negative=0, lookalike=0, boundary=4) == []
 
 
-def test_more_of_look_alikes_where_the_query_is_about_species(
-    query: Query, annotator: Any, settings: Any
-) -> None:
+def test_more_of_look_alikes_where_the_query_is_about_species(query, annotator, settings):
     settings.SECOND_OPINION_LOOKALIKE = 1.0
     settings.SECOND_OPINION_BOUNDARY = 0
     alike = make_species("Bufo bufo", lookalike_group="toads")
@@ -111,8 +107,8 @@ def test_more_of_look_alikes_where_the_query_is_about_species(
 
 
 def test_a_submission_chooses_once_and_only_what_one_annotator_has_judged(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, admin: Any
-) -> None:
+    query, annotator, other_annotator, reviewer, admin
+):
     judge(query, other_annotator, [0, 1], YES)
     judge(query, reviewer, [2, 3], YES)
     record(query, annotator, item(4, "unsure"))
@@ -141,8 +137,8 @@ def test_a_submission_chooses_once_and_only_what_one_annotator_has_judged(
 
 
 def test_another_person_judges_and_what_differs_goes_to_review(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any
-) -> None:
+    query, annotator, other_annotator, reviewer
+):
     assert queries_for_opinions(other_annotator) == []
     submit(query, annotator)
     count = len(numbers(query))
@@ -173,9 +169,7 @@ def test_another_person_judges_and_what_differs_goes_to_review(
     assert answer.status_code == 403
 
 
-def test_nothing_tells_what_is_what(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any
-) -> None:
+def test_nothing_tells_what_is_what(query, annotator, other_annotator, reviewer):
     third = person("tom", Role.ANNOTATOR)
     api = api_of(third)
     reads = ("outline/", "candidates/?limit=200", "matching/", "judgments/", "changes/?cursor=0")
@@ -251,8 +245,8 @@ def test_nothing_tells_what_is_what(
 
 
 def test_checks_are_kept_apart_and_told_when_nothing_can_be_told_from_it(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, settings: Any
-) -> None:
+    query, annotator, other_annotator, reviewer, settings
+):
     third = person("tom", Role.ANNOTATOR)
     adjudicated(query, reviewer, annotator, other_annotator)
     # Without any dispute, by a reviewer's mark.
@@ -283,9 +277,7 @@ def test_checks_are_kept_apart_and_told_when_nothing_can_be_told_from_it(
     assert [(one.checks, one.right) for one in months_of(third, decided=True)] == [(2, 1)]
 
 
-def test_agreement_weights_by_how_images_were_drawn(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any
-) -> None:
+def test_agreement_weights_by_how_images_were_drawn(query, annotator, other_annotator, reviewer):
     submit(query, annotator)
     shown(query, other_annotator)
     flipped = next(iter(numbers(query, probability=0.75)))
@@ -323,9 +315,7 @@ def test_agreement_weights_by_how_images_were_drawn(
     assert diagnoses(found) == {}
 
 
-def test_several_labelers_are_compared_as_they_are(
-    query: Query, annotator: Any, other_annotator: Any
-) -> None:
+def test_several_labelers_are_compared_as_they_are(query, annotator, other_annotator):
     third = person("tom", Role.ANNOTATOR)
     judge(query, other_annotator, range(0, 2 * FOUND, 2), YES)
     judge(query, other_annotator, range(1, 2 * FOUND, 2), NO)
@@ -340,9 +330,7 @@ def test_several_labelers_are_compared_as_they_are(
     assert np.isclose(standing_of(found, third.pk).positive, 1)  # type: ignore[union-attr]
 
 
-def test_pages(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, clients: dict[str, Client]
-) -> None:
+def test_pages(query, annotator, other_annotator, reviewer, clients):
     fast = [item(n, NO, seconds=0.02, age=100) for n in range(JUDGED - 20, JUDGED)]
     record(query, other_annotator, *fast, item(1, NO, seconds=0.3), item(3, NO, seconds=4))
     [page] = fast_pages_of(other_annotator)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.http import Http404
 from django.utils import timezone
-from rest_framework.test import APIClient
 
 from labeling.judging.access import can_judge, get_query_for, judgment_history, queries_visible_to
 from labeling.lifecycle.services import query_transition
@@ -15,17 +14,17 @@ from labeling.queries.models import Query
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
 from labeling.review.selectors import agreements_of, images_to_review
 from retrieval.corpus.models import Image, ImageWithdrawal
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(6)
 
 
 @pytest.fixture
-def three(images: list[Image], open_query: MakeQuery, new_query: MakeQuery) -> list[Query]:
+def three(images, open_query, new_query) -> list[Query]:
     """A red toad that is open, a newt that is open, and a green toad that is a draft."""
     return [
         open_query("a red toad", query_id=3, split="val"),
@@ -39,8 +38,8 @@ def ids(user: Any, **arguments: Any) -> list[int]:
 
 
 def test_reviewers_see_the_consensus_and_annotators_their_own(
-    three: list[Query], annotator: Any, other_annotator: Any, reviewer: Any
-) -> None:
+    three, annotator, other_annotator, reviewer
+):
     judge(three[0], annotator, [0, 1], "relevant")
     judge(three[0], other_annotator, [1, 2], "not_relevant")
     by_id = {row.query.query_id: row for row in queries_overview(user=reviewer)}
@@ -56,8 +55,8 @@ def test_reviewers_see_the_consensus_and_annotators_their_own(
 
 
 def test_annotators_see_open_queries_and_those_they_judged_for(
-    three: list[Query], annotator: Any, other_annotator: Any, reviewer: Any, admin: Any
-) -> None:
+    three, annotator, other_annotator, reviewer, admin
+):
     judge(three[0], annotator, [0], "relevant")
     query_transition(query=three[0], to_state="complete", by=admin, note="Enough.")
     assert ids(annotator) == [1, 3]
@@ -70,7 +69,7 @@ def test_annotators_see_open_queries_and_those_they_judged_for(
         get_query_for(annotator, three[2].pk)
 
 
-def test_nobody_else_sees_anything(three: list[Query], annotator: Any) -> None:
+def test_nobody_else_sees_anything(three, annotator):
     from django.contrib.auth.models import AnonymousUser
 
     annotator.is_active = False
@@ -96,9 +95,7 @@ def test_nobody_else_sees_anything(three: list[Query], annotator: Any) -> None:
         ({"split": "test", "search": "toad"}, [2]),
     ],
 )
-def test_filters(
-    filters: dict[str, str], found: list[int], three: list[Query], reviewer: Any
-) -> None:
+def test_filters(filters, found, three, reviewer):
     assert ids(reviewer, filters=filters) == found
 
 
@@ -115,26 +112,20 @@ def test_filters(
         ("-last_activity", [1, 3, 2]),
     ],
 )
-def test_sorting(
-    sort: str, found: list[int], three: list[Query], annotator: Any, reviewer: Any
-) -> None:
+def test_sorting(sort, found, three, annotator, reviewer):
     judge(three[0], annotator, [0, 1], "relevant")
     judge(three[1], annotator, [0], "not_relevant")
     assert ids(reviewer, sort=sort) == found
 
 
-def test_every_column_sorts_both_ways(three: list[Query], reviewer: Any) -> None:
+def test_every_column_sorts_both_ways(three, reviewer):
     for key in SORT_KEYS:
         assert sorted(ids(reviewer, sort=key)) == sorted(ids(reviewer, sort=f"-{key}")) == [1, 2, 3]
 
 
 def test_hundreds_of_queries_need_as_many_statements_as_one(
-    three: list[Query],
-    new_query: MakeQuery,
-    annotator: Any,
-    reviewer: Any,
-    django_assert_num_queries: Any,
-) -> None:
+    three, new_query, annotator, reviewer, django_assert_num_queries
+):
     judge(three[0], annotator, [0], "relevant")
     with django_assert_num_queries(5):
         assert len(queries_overview(user=reviewer, filters={"search": "red"})) == 1
@@ -148,9 +139,7 @@ def test_hundreds_of_queries_need_as_many_statements_as_one(
         assert len(queries_overview(user=annotator)) == 2
 
 
-def test_what_each_annotator_did(
-    three: list[Query], annotator: Any, other_annotator: Any, django_assert_num_queries: Any
-) -> None:
+def test_what_each_annotator_did(three, annotator, other_annotator, django_assert_num_queries):
     judge(three[0], annotator, [0, 1, 2], "relevant")
     judge(three[1], annotator, [0], "not_relevant")
     judge(three[0], other_annotator, [0], "unsure")
@@ -164,12 +153,8 @@ def test_what_each_annotator_did(
 
 
 def test_review_shows_doubts_and_disagreements_until_a_reviewer_decides(
-    three: list[Query],
-    annotator: Any,
-    other_annotator: Any,
-    reviewer: Any,
-    django_assert_num_queries: Any,
-) -> None:
+    three, annotator, other_annotator, reviewer, django_assert_num_queries
+):
     query = Query.objects.get(pk=three[0].pk)
     judge(query, annotator, [0, 3], "relevant")
     judge(query, annotator, [1], "not_relevant")
@@ -209,8 +194,8 @@ def test_review_shows_doubts_and_disagreements_until_a_reviewer_decides(
 
 
 def test_history_is_everybodys_to_reviewers_and_ones_own_to_annotators(
-    three: list[Query], images: list[Image], annotator: Any, other_annotator: Any, reviewer: Any
-) -> None:
+    three, images, annotator, other_annotator, reviewer
+):
     query = three[0]
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "unsure")
@@ -229,12 +214,8 @@ def test_history_is_everybodys_to_reviewers_and_ones_own_to_annotators(
 
 
 def test_agreement_is_over_the_images_that_both_judged(
-    three: list[Query],
-    annotator: Any,
-    other_annotator: Any,
-    reviewer: Any,
-    django_assert_num_queries: Any,
-) -> None:
+    three, annotator, other_annotator, reviewer, django_assert_num_queries
+):
     query = three[0]
     judge(query, annotator, [0, 1, 2], "relevant")
     judge(query, annotator, [3, 4], "not_relevant")
@@ -255,17 +236,13 @@ def test_agreement_is_over_the_images_that_both_judged(
     assert found[1].agreement.kappa is None
 
 
-def test_who_shares_no_image_agrees_on_nothing(
-    three: list[Query], annotator: Any, other_annotator: Any
-) -> None:
+def test_who_shares_no_image_agrees_on_nothing(three, annotator, other_annotator):
     judge(three[0], annotator, [0], "relevant")
     judge(three[0], other_annotator, [1], "relevant")
     assert agreements_of(three[0]) == []
 
 
-def test_withdrawn_images_are_nothing_to_review(
-    three: list[Query], annotator: Any, reviewer: Any
-) -> None:
+def test_withdrawn_images_are_nothing_to_review(three, annotator, reviewer):
     judge(three[0], annotator, [0, 1], "unsure")
     ImageWithdrawal.objects.create(
         image_id=FIRST_ID, withdrawn_by=reviewer, withdrawn_at=timezone.now()
@@ -274,13 +251,8 @@ def test_withdrawn_images_are_nothing_to_review(
 
 
 def test_the_api_gives_a_reviewer_everybodys_votes(
-    three: list[Query],
-    annotator: Any,
-    other_annotator: Any,
-    reviewer: Any,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-) -> None:
+    three, annotator, other_annotator, reviewer, annotator_api, reviewer_api
+):
     query = three[0]
     address = f"/api/queries/{query.pk}/review/"
     assert annotator_api.get(address).status_code == 403

@@ -15,12 +15,12 @@ from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryTransition
 from labeling.studio.preferences import preferences_save
 from tests.conftest import client_of
-from tests.labeling.conftest import MakeQuery, make_images, make_species, run_jobs
+from tests.labeling.conftest import make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
 
 
 @pytest.fixture
-def query(toy_model: Any, open_query: MakeQuery) -> Query:
+def query(toy_model, open_query) -> Query:
     make_images(5)
     return open_query("a toad ")
 
@@ -67,7 +67,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_each_role_gets_what_it_may(clients: dict[str, Client], query: Query, path: str) -> None:
+def test_each_role_gets_what_it_may(clients, query, path):
     address = path.format(pk=query.pk, benchmark=query.benchmark_id)
     given = [clients[role].get(address).status_code for role in ("annotator", "reviewer", "admin")]
     assert tuple(given) == PAGES[path]
@@ -76,9 +76,7 @@ def test_each_role_gets_what_it_may(clients: dict[str, Client], query: Query, pa
     assert answer["Location"].startswith("/login/")
 
 
-def test_the_help_tells_the_stop_rule_and_the_keys_that_one_has(
-    annotator: Any, settings: Any
-) -> None:
+def test_the_help_tells_the_stop_rule_and_the_keys_that_one_has(annotator, settings):
     settings.STOP_STREAK, settings.MINIMUM_LABELS = 30, 500
     preferences_save(user=annotator, keys={"relevant": ["q", "Ctrl+ArrowUp"]})
     page = " ".join(client_of(annotator).get("/help/").content.decode().split())
@@ -90,23 +88,17 @@ def test_the_help_tells_the_stop_rule_and_the_keys_that_one_has(
 @pytest.mark.parametrize(
     "path", ["/", "/queries/{pk}/", "/queries/{pk}/label/", "/queries/{pk}/audit/"]
 )
-def test_pages_that_only_show_refuse_a_post(
-    clients: dict[str, Client], query: Query, path: str
-) -> None:
+def test_pages_that_only_show_refuse_a_post(clients, query, path):
     assert clients["admin"].post(path.format(pk=query.pk)).status_code == 405
 
 
 @pytest.mark.parametrize("path", ["transition", "team", "refresh", "from-search"])
-def test_pages_that_only_act_refuse_a_get(
-    clients: dict[str, Client], query: Query, path: str
-) -> None:
+def test_pages_that_only_act_refuse_a_get(clients, query, path):
     middle = "" if path == "from-search" else f"{query.pk}/"
     assert clients["admin"].get(f"/queries/{middle}{path}/").status_code == 405
 
 
-def test_a_draft_does_not_exist_for_annotators(
-    clients: dict[str, Client], new_query: MakeQuery
-) -> None:
+def test_a_draft_does_not_exist_for_annotators(clients, new_query):
     draft = new_query("a draft")
     assert clients["annotator"].get(f"/queries/{draft.pk}/").status_code == 404
     assert clients["annotator"].post(f"/queries/{draft.pk}/transition/").status_code == 404
@@ -114,7 +106,7 @@ def test_a_draft_does_not_exist_for_annotators(
     assert b"a draft" in clients["admin"].get("/").content
 
 
-def test_a_post_without_the_token_of_its_form_is_refused(admin: Any, query: Query) -> None:
+def test_a_post_without_the_token_of_its_form_is_refused(admin, query):
     client = Client(enforce_csrf_checks=True)
     client.force_login(admin)
     answer = client.post(f"/queries/{query.pk}/transition/", {"state": "complete"})
@@ -129,7 +121,7 @@ def form_of(query: Query | None = None, **fields: Any) -> dict[str, Any]:
     return basics | fields
 
 
-def test_an_admin_writes_a_query_with_a_filter_of_names(clients: dict[str, Client]) -> None:
+def test_an_admin_writes_a_query_with_a_filter_of_names(clients):
     first = make_species("Rana alba", family="Ranidae")
     second = make_species("Rana nigra", family="Ranidae")
     third = make_species("Bufo ruber", family="Bufonidae")
@@ -152,27 +144,21 @@ def test_an_admin_writes_a_query_with_a_filter_of_names(clients: dict[str, Clien
         ({"query_id": "-1"}, "query_id", "greater than or equal to 0"),
     ],
 )
-def test_a_form_names_what_is_wrong_and_stores_nothing(
-    clients: dict[str, Client], fields: dict[str, str], field: str, words: str
-) -> None:
+def test_a_form_names_what_is_wrong_and_stores_nothing(clients, fields, field, words):
     answer = clients["admin"].post("/queries/new/", form_of(**fields))
     assert answer.status_code == 200
     assert words in " ".join(answer.context["form"].errors[field])
     assert not Query.objects.exists()
 
 
-def test_a_number_that_another_query_has_is_refused(
-    clients: dict[str, Client], new_query: MakeQuery
-) -> None:
+def test_a_number_that_another_query_has_is_refused(clients, new_query):
     taken = new_query("the first")
     answer = clients["admin"].post("/queries/new/", form_of(query_id=taken.query_id))
     assert "query_id" in answer.context["form"].errors
     assert Query.objects.count() == 1
 
 
-def test_an_edit_keeps_number_bytes_and_list_where_nothing_changed(
-    clients: dict[str, Client], query: Query
-) -> None:
+def test_an_edit_keeps_number_bytes_and_list_where_nothing_changed(clients, query):
     before = (query.query_id, query.current_list_id)
     answer = clients["admin"].post(
         f"/queries/{query.pk}/edit/",
@@ -184,9 +170,7 @@ def test_an_edit_keeps_number_bytes_and_list_where_nothing_changed(
     assert (query.text, query.guidelines) == ("a toad ", "Look twice.")
 
 
-def test_the_text_of_a_complete_query_is_not_edited(
-    clients: dict[str, Client], query: Query, admin: Any
-) -> None:
+def test_the_text_of_a_complete_query_is_not_edited(clients, query, admin):
     judge(query, admin, [0], "relevant")
     query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     answer = clients["admin"].post(f"/queries/{query.pk}/edit/", form_of(query, text="a frog"))
@@ -195,7 +179,7 @@ def test_the_text_of_a_complete_query_is_not_edited(
     assert query.text == "a toad "
 
 
-def test_a_rejection_needs_its_reason(clients: dict[str, Client], query: Query) -> None:
+def test_a_rejection_needs_its_reason(clients, query):
     address = f"/queries/{query.pk}/transition/"
     clients["admin"].post(address, {"state": "rejected"})
     query.refresh_from_db()
@@ -211,7 +195,7 @@ def test_a_rejection_needs_its_reason(clients: dict[str, Client], query: Query) 
     )
 
 
-def test_an_annotator_may_not_complete(clients: dict[str, Client], query: Query) -> None:
+def test_an_annotator_may_not_complete(clients, query):
     answer = clients["annotator"].post(
         f"/queries/{query.pk}/transition/", {"state": "complete"}, follow=True
     )
@@ -221,9 +205,7 @@ def test_an_annotator_may_not_complete(clients: dict[str, Client], query: Query)
     assert QueryTransition.objects.filter(to_state="complete").count() == 0
 
 
-def test_a_submitted_query_leads_to_its_review_and_the_review_to_its_completion(
-    clients: dict[str, Client], query: Query
-) -> None:
+def test_a_submitted_query_leads_to_its_review_and_the_review_to_its_completion(clients, query):
     review, complete = (f'href="/queries/{query.pk}/{name}/"' for name in ("review", "complete"))
     for state, there in (("open", False), ("submitted", True)):
         Query.objects.update(state=state)
@@ -233,7 +215,7 @@ def test_a_submitted_query_leads_to_its_review_and_the_review_to_its_completion(
         assert review not in clients["annotator"].get("/").content.decode()
 
 
-def test_a_long_table_can_be_skipped(clients: dict[str, Client], new_query: MakeQuery) -> None:
+def test_a_long_table_can_be_skipped(clients, new_query):
     for number in range(8):
         new_query(f"toad number {number}")
     link, target = b'href="#after-queries"', b'id="after-queries"'
@@ -244,9 +226,7 @@ def test_a_long_table_can_be_skipped(clients: dict[str, Client], new_query: Make
     assert (page.count(link), page.count(target)) == (1, 1)
 
 
-def test_a_query_with_judgments_is_not_deleted(
-    clients: dict[str, Client], query: Query, annotator: Any
-) -> None:
+def test_a_query_with_judgments_is_not_deleted(clients, query, annotator):
     def offered() -> bool:
         return b"Delete this query" in clients["admin"].get(f"/queries/{query.pk}/").content
 
@@ -263,7 +243,7 @@ def test_a_query_with_judgments_is_not_deleted(
     assert not Query.objects.filter(pk=query.pk).exists()
 
 
-def test_a_csv_is_imported_by_upload_or_refused_whole_by_line(clients: dict[str, Client]) -> None:
+def test_a_csv_is_imported_by_upload_or_refused_whole_by_line(clients):
     header = "query_id,query_text,supercategory,category,iconic_group\n"
     good = header + "7,a heron,Species,Species ID,Birds\n"
     bad = good + "x,an egret,Species,Species ID,Birds\n"
@@ -280,7 +260,7 @@ def test_a_csv_is_imported_by_upload_or_refused_whole_by_line(clients: dict[str,
     assert Query.objects.get().split == "val"
 
 
-def test_a_search_becomes_a_draft(clients: dict[str, Client], toy_model: Any) -> None:
+def test_a_search_becomes_a_draft(clients, toy_model):
     species = make_species("Rana alba")
     form = {"text": "a white frog", "species": [species.pk]}
     assert clients["reviewer"].post("/queries/from-search/", form).status_code == 403
@@ -290,9 +270,7 @@ def test_a_search_becomes_a_draft(clients: dict[str, Client], toy_model: Any) ->
     assert (query.text, list(query.species.all())) == ("a white frog", [species])
 
 
-def test_a_new_list_takes_in_new_images_and_keeps_judgments(
-    clients: dict[str, Client], query: Query, annotator: Any
-) -> None:
+def test_a_new_list_takes_in_new_images_and_keeps_judgments(clients, query, annotator):
     Judgment.objects.create(
         query=query, image_id=1001, annotator=annotator, relevance="relevant", rank=1
     )
@@ -306,9 +284,7 @@ def test_a_new_list_takes_in_new_images_and_keeps_judgments(
     assert query.judgments.count() == 1
 
 
-def test_names_stay_hidden_from_annotators_on_every_page(
-    clients: dict[str, Client], query: Query, settings: Any
-) -> None:
+def test_names_stay_hidden_from_annotators_on_every_page(clients, query, settings):
     query.species.add(make_species("Rana alba"))
     settings.HIDE_SPECIES_NAMES = True
     for path in (f"/queries/{query.pk}/", f"/queries/{query.pk}/label/"):
@@ -318,12 +294,8 @@ def test_names_stay_hidden_from_annotators_on_every_page(
 
 
 def test_a_query_page_tells_of_time_minimum_and_agreement(
-    clients: dict[str, Client],
-    query: Query,
-    annotator: Any,
-    other_annotator: Any,
-    settings: Any,
-) -> None:
+    clients, query, annotator, other_annotator, settings
+):
     settings.STOP_STREAK, settings.MINIMUM_LABELS = 2, 1500
     judge(query, annotator, [0, 1], "not_relevant")
     page = f"/queries/{query.pk}/"
@@ -341,9 +313,7 @@ def test_a_query_page_tells_of_time_minimum_and_agreement(
     assert "otto" not in own
 
 
-def test_the_review_page_tells_who_still_labels_and_of_which_kind_it_is(
-    clients: dict[str, Client], query: Query, annotator: Any
-) -> None:
+def test_the_review_page_tells_who_still_labels_and_of_which_kind_it_is(clients, query, annotator):
     judge(query, annotator, [0], "unsure")
     address = f"/queries/{query.pk}/review/"
     whole, unsure = (
@@ -369,5 +339,5 @@ def test_the_review_page_tells_who_still_labels_and_of_which_kind_it_is(
         (648_000, "180 h 00 min"),
     ],
 )
-def test_spans_of_time_as_people_read_them(seconds: float, text: str) -> None:
+def test_spans_of_time_as_people_read_them(seconds, text):
     assert duration(seconds) == text

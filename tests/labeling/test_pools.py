@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
-from rest_framework.test import APIClient
 
 from core.errors import Conflict
 from labeling.candidates.models import PoolRanking
@@ -25,7 +23,7 @@ from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.services import image_withdraw
 from retrieval.takedown.services import image_take_down
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species, run_jobs
+from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import current_list, item, judge, ranked, record
 from tests.toy_model import toy_model as toy_spec
 
@@ -57,12 +55,12 @@ def fused_by_hand(*orders: Sequence[int]) -> list[int]:
 
 
 @pytest.fixture
-def images(toy_model: EmbeddingModel) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(COUNT)
 
 
 @pytest.fixture
-def orders(images: list[Image], settings: Any) -> dict[str, list[int]]:
+def orders(images, settings) -> dict[str, list[int]]:
     """The rankings of the toy model and two others, by name; the first two are in use."""
     shuffled = np.random.default_rng(3).permutation(COUNT).tolist()
     found = {"toy": list(range(COUNT)), "second": shuffled, "third": list(range(COUNT))[::-1]}
@@ -73,12 +71,8 @@ def orders(images: list[Image], settings: Any) -> dict[str, list[int]]:
 
 
 def test_a_pooled_list_is_the_fusion_with_every_models_ranks(
-    orders: dict[str, list[int]],
-    open_query: MakeQuery,
-    settings: Any,
-    admin: Any,
-    annotator_api: APIClient,
-) -> None:
+    orders, open_query, settings, admin, annotator_api
+):
     settings.CANDIDATE_DEPTH = 100
     query = open_query()
     frozen = current_list(query)
@@ -118,9 +112,7 @@ def test_a_pooled_list_is_the_fusion_with_every_models_ranks(
             list_extend(candidate_list=frozen, by_count=1)
 
 
-def test_a_filter_takes_all_that_either_model_embedded(
-    images: list[Image], open_query: MakeQuery, settings: Any
-) -> None:
+def test_a_filter_takes_all_that_either_model_embedded(images, open_query, settings):
     toad = make_species("Bufo bufo")
     make_images(4, first=200, species=toad)
     make_images(1, first=204, species=toad, embedded=False)
@@ -135,8 +127,8 @@ def test_a_filter_takes_all_that_either_model_embedded(
 
 @pytest.mark.parametrize("change", ["embedding", "row", "ranking", "takedown"])
 def test_verifying_finds_what_was_changed_but_allows_a_takedown(
-    change: str, orders: dict[str, list[int]], open_query: MakeQuery, settings: Any, admin: Any
-) -> None:
+    change, orders, open_query, settings, admin
+):
     settings.CANDIDATE_DEPTH = 60
     query = open_query()
     frozen = current_list(query)
@@ -165,13 +157,8 @@ def test_verifying_finds_what_was_changed_but_allows_a_takedown(
 
 
 def test_an_added_models_unjudged_images_come_first_and_judgments_stay(
-    orders: dict[str, list[int]],
-    open_query: MakeQuery,
-    settings: Any,
-    admin: Any,
-    annotator: Any,
-    other_annotator: Any,
-) -> None:
+    orders, open_query, settings, admin, annotator, other_annotator
+):
     settings.STOP_STREAK = 20
     settings.POOL_MODELS = [toy_spec()]
     query = open_query()
@@ -212,9 +199,7 @@ def test_an_added_models_unjudged_images_come_first_and_judgments_stay(
     call_command("verify_lists")
 
 
-def test_no_query_opens_before_each_model_has_embedded(
-    images: list[Image], open_query: MakeQuery, settings: Any, reviewer: Any
-) -> None:
+def test_no_query_opens_before_each_model_has_embedded(images, open_query, settings, reviewer):
     settings.POOL_MODELS = [toy_spec(), toy_spec("second")]
     with pytest.raises(TransitionRefused, match="second-model to label"):
         open_query()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-from rest_framework.test import APIClient
 
 from labeling.studio.keymap import ACTIONS, default_keys
 from labeling.studio.models import LabelingPreferences
@@ -15,16 +13,14 @@ from tests.labeling.conftest import fields
 ADDRESS = "/api/preferences/labeling/"
 
 
-def test_at_first_all_is_as_nobody_changed_it(
-    annotator_api: APIClient, django_assert_num_queries: Any
-) -> None:
+def test_at_first_all_is_as_nobody_changed_it(annotator_api, django_assert_num_queries):
     with django_assert_num_queries(2):  # the token, the preferences
         answer = annotator_api.get(ADDRESS)
     assert answer.json() == {"keys": default_keys(), "defaults": default_keys(), "view": {}}
     assert not LabelingPreferences.objects.exists()
 
 
-def test_keys_and_view_are_kept_apart_from_each_other(annotator_api: APIClient) -> None:
+def test_keys_and_view_are_kept_apart_from_each_other(annotator_api):
     view = {"view": "grid", "size": 40, "panels": ["chart"], "brightness": 1.25, "": None}
     assert annotator_api.put(ADDRESS, {"view": view}).json() == {
         "keys": default_keys(),
@@ -41,9 +37,7 @@ def test_keys_and_view_are_kept_apart_from_each_other(annotator_api: APIClient) 
     assert changed.json() == annotator_api.get(ADDRESS).json() == expected
 
 
-def test_only_what_differs_from_the_default_is_stored(
-    annotator: Any, annotator_api: APIClient
-) -> None:
+def test_only_what_differs_from_the_default_is_stored(annotator, annotator_api):
     annotator_api.put(ADDRESS, {"keys": default_keys() | {"unsure": ["k", "3"]}})
     assert LabelingPreferences.objects.get(user=annotator).keys == {"unsure": ["k", "3"]}
     annotator_api.put(ADDRESS, {"keys": {}})
@@ -51,9 +45,7 @@ def test_only_what_differs_from_the_default_is_stored(
     assert annotator_api.get(ADDRESS).json()["keys"] == default_keys()
 
 
-def test_each_person_has_their_own(
-    annotator_api: APIClient, other_annotator_api: APIClient
-) -> None:
+def test_each_person_has_their_own(annotator_api, other_annotator_api):
     annotator_api.put(ADDRESS, {"keys": {"flag": ["F2"]}, "view": {"size": 12}})
     body = other_annotator_api.get(ADDRESS).json()
     assert (body["keys"]["flag"], body["view"]) == (["f"], {})
@@ -86,9 +78,7 @@ def test_each_person_has_their_own(
         ([], "", "Invalid data. Expected a dictionary"),
     ],
 )
-def test_what_is_refused_is_named_and_changes_nothing(
-    body: Any, named: str, detail: str, annotator_api: APIClient
-) -> None:
+def test_what_is_refused_is_named_and_changes_nothing(body, named, detail, annotator_api):
     before = annotator_api.put(ADDRESS, {"keys": {"undo": ["Backspace"]}, "view": {}})
     assert fields(before) == ["keys.undo"]  # taken by “Back one image”
     before = annotator_api.put(ADDRESS, {"keys": {"undo": ["q"]}, "view": {"a": 1}}).json()
@@ -98,26 +88,24 @@ def test_what_is_refused_is_named_and_changes_nothing(
     assert annotator_api.get(ADDRESS).json() == before
 
 
-def test_numbers_that_are_not_finite_are_refused(annotator_api: APIClient) -> None:
+def test_numbers_that_are_not_finite_are_refused(annotator_api):
     answer = annotator_api.put(ADDRESS, '{"view": {"a": 1e999}}', content_type="application/json")
     assert (answer.status_code, fields(answer)) == (400, ["view"])
 
 
-def test_a_view_of_exactly_4096_bytes_is_kept(annotator_api: APIClient) -> None:
+def test_a_view_of_exactly_4096_bytes_is_kept(annotator_api):
     view = {"a": "x" * 4088}
     assert len(json.dumps(view, separators=(",", ":"))) == 4096
     assert annotator_api.put(ADDRESS, {"view": view}).json()["view"] == view
 
 
-def test_kept_keys_that_no_longer_fit_give_way_to_the_defaults(
-    annotator: Any, annotator_api: APIClient
-) -> None:
+def test_kept_keys_that_no_longer_fit_give_way_to_the_defaults(annotator, annotator_api):
     LabelingPreferences.objects.create(user=annotator, keys={"gone": ["x"]}, view={"a": 1})
     body = annotator_api.get(ADDRESS).json()
     assert (body["keys"], body["view"]) == (default_keys(), {"a": 1})
 
 
-def test_strangers_and_other_methods(annotator_api: APIClient, anonymous_api: APIClient) -> None:
+def test_strangers_and_other_methods(annotator_api, anonymous_api):
     assert anonymous_api.get(ADDRESS).status_code == 401
     assert anonymous_api.put(ADDRESS, {"view": {}}).status_code == 401
     assert annotator_api.post(ADDRESS, {"view": {}}).status_code == 405

@@ -18,13 +18,12 @@ from labeling.lifecycle.services import query_transition, query_update
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionRefused
 from retrieval.corpus.models import Image, ImageWithdrawal
-from retrieval.embedding.models import EmbeddingModel
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species, run_jobs
+from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
 
 
 @pytest.fixture
-def images(toy_model: EmbeddingModel) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(120)
 
 
@@ -34,14 +33,7 @@ def fresh(query: Query) -> Query:
 
 @pytest.mark.parametrize(("negatives", "met"), [(99, False), (100, True), (101, True)])
 @pytest.mark.parametrize("start", ["cold", "after a relevant one"])
-def test_the_stop_rule_is_met_at_exactly_100(
-    start: str,
-    negatives: int,
-    met: bool,
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-) -> None:
+def test_the_stop_rule_is_met_at_exactly_100(start, negatives, met, images, open_query, annotator):
     query = open_query()
     first = 0
     if start != "cold":
@@ -57,9 +49,7 @@ def test_the_stop_rule_is_met_at_exactly_100(
     assert progress(query).stop.streak == negatives
 
 
-def test_the_number_is_a_setting(
-    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
-) -> None:
+def test_the_number_is_a_setting(images, open_query, annotator, settings):
     settings.STOP_STREAK = 3
     query = open_query()
     judge(query, annotator, [0, 1], "not_relevant")
@@ -69,9 +59,7 @@ def test_the_number_is_a_setting(
     assert (own.stop.met, own.stop.required, own.unsure) == (True, 3, 1)
 
 
-def test_a_gap_ends_the_streak_until_it_is_filled(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_a_gap_ends_the_streak_until_it_is_filled(images, open_query, annotator):
     query = open_query()
     judge(query, annotator, [*range(50), *range(51, 110)], "not_relevant")
     own = progress(query, annotator=annotator)
@@ -80,9 +68,7 @@ def test_a_gap_ends_the_streak_until_it_is_filled(
     assert progress(query, annotator=annotator).stop.streak == 110
 
 
-def test_a_changed_judgment_changes_the_streak(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_a_changed_judgment_changes_the_streak(images, open_query, annotator):
     query = open_query()
     judge(query, annotator, range(100), "not_relevant")
     judge(query, annotator, [97], "relevant")
@@ -90,9 +76,7 @@ def test_a_changed_judgment_changes_the_streak(
     assert (own.stop.streak, own.stop.relevant, own.stop.met) == (2, 1, False)
 
 
-def test_imported_judgments_count_by_their_rank(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_imported_judgments_count_by_their_rank(images, open_query, annotator):
     query = open_query()
     rows = "".join(f"{query.query_id},{FIRST_ID + n},not_relevant\n" for n in range(99, 39, -1))
     data = f"query_id,image_id,relevance\n{rows}".encode()
@@ -104,9 +88,7 @@ def test_imported_judgments_count_by_their_rank(
     assert own.seconds_per_image == 1.0
 
 
-def test_each_annotator_has_their_own_progress(
-    images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any
-) -> None:
+def test_each_annotator_has_their_own_progress(images, open_query, annotator, other_annotator):
     query = open_query()
     judge(query, annotator, range(5), "not_relevant")
     judge(query, other_annotator, range(3), "relevant")
@@ -122,12 +104,8 @@ def test_each_annotator_has_their_own_progress(
 
 
 def test_overall_progress_is_the_consensus(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    reviewer: Any,
-) -> None:
+    images, open_query, annotator, other_annotator, reviewer
+):
     query = open_query()
     judge(query, annotator, [0, 1, 2], "relevant")
     judge(query, other_annotator, [0, 2], "relevant")
@@ -139,13 +117,8 @@ def test_overall_progress_is_the_consensus(
 
 
 def test_overall_progress_agrees_with_the_pure_rules_on_random_votes(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    reviewer: Any,
-    admin: Any,
-) -> None:
+    images, open_query, annotator, other_annotator, reviewer, admin
+):
     query = open_query()
     dice = random.Random(7)
     people = [annotator, other_annotator, reviewer, admin]
@@ -165,9 +138,7 @@ def test_overall_progress_agrees_with_the_pure_rules_on_random_votes(
     assert progress(query).stop == expected
 
 
-def test_a_filtered_list_is_exhausted_when_every_candidate_is_judged(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_a_filtered_list_is_exhausted_when_every_candidate_is_judged(images, open_query, annotator):
     toad = make_species("Bufo bufo")
     make_images(4, first=200, species=toad)
     query = open_query(species=[toad])
@@ -179,9 +150,7 @@ def test_a_filtered_list_is_exhausted_when_every_candidate_is_judged(
     assert (own.stop.remaining, own.stop.next_rank) == (0, None)
 
 
-def test_a_list_that_misses_images_is_not_exhausted(
-    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
-) -> None:
+def test_a_list_that_misses_images_is_not_exhausted(images, open_query, annotator, settings):
     settings.CANDIDATE_DEPTH = 2
     query = open_query()
     judge(query, annotator, [0, 1], "relevant")
@@ -193,9 +162,7 @@ def test_a_list_that_misses_images_is_not_exhausted(
     assert progress(query, annotator=annotator).stop.length == 120
 
 
-def test_unembedded_images_keep_a_filter_from_being_exhausted(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_unembedded_images_keep_a_filter_from_being_exhausted(images, open_query, annotator):
     toad = make_species("Bufo bufo")
     make_images(2, first=200, species=toad)
     make_images(1, first=202, species=toad, embedded=False)
@@ -206,8 +173,8 @@ def test_unembedded_images_keep_a_filter_from_being_exhausted(
 
 
 def test_after_a_new_list_the_judgments_count_by_their_new_rank(
-    images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
-) -> None:
+    images, open_query, annotator, admin
+):
     query = open_query()
     judge(query, annotator, range(110, 120), "not_relevant")
     assert progress(query, annotator=annotator).stop.streak == 0
@@ -218,7 +185,7 @@ def test_after_a_new_list_the_judgments_count_by_their_new_rank(
     assert progress(fresh(query), annotator=annotator).stop.streak == 10
 
 
-def test_a_draft_has_no_progress(new_query: MakeQuery, annotator: Any) -> None:
+def test_a_draft_has_no_progress(new_query, annotator):
     own = progress(new_query(), annotator=annotator)
     stop = own.stop
     assert (stop.length, stop.judged, stop.streak, stop.next_rank) == (0, 0, 0, None)
@@ -227,12 +194,8 @@ def test_a_draft_has_no_progress(new_query: MakeQuery, annotator: Any) -> None:
 
 
 def test_many_queries_need_no_more_statements_than_one(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    reviewer: Any,
-    django_assert_num_queries: Any,
-) -> None:
+    images, open_query, annotator, reviewer, django_assert_num_queries
+):
     queries = [fresh(open_query(f"query {n}")) for n in range(4)]
     for query in queries:
         judge(query, annotator, [0, 1], "relevant")
@@ -245,8 +208,8 @@ def test_many_queries_need_no_more_statements_than_one(
 
 
 def test_handing_in_needs_the_stop_rule_or_a_note(
-    images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any, settings: Any
-) -> None:
+    images, open_query, annotator, other_annotator, settings
+):
     settings.STOP_STREAK = 2
     query = open_query()
     judge(query, annotator, [0], "not_relevant")
@@ -265,9 +228,7 @@ def withdraw(by: Any, *numbers: int) -> None:
         )
 
 
-def test_withdrawn_images_count_nowhere_and_break_no_streak(
-    images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
-) -> None:
+def test_withdrawn_images_count_nowhere_and_break_no_streak(images, open_query, annotator, admin):
     query = open_query()
     judge(query, annotator, [*range(5), *range(6, 10)], "not_relevant")
     judge(query, annotator, [3], "relevant")
@@ -282,13 +243,7 @@ def test_withdrawn_images_count_nowhere_and_break_no_streak(
     assert (found.stop.length, found.stop.streak, found.stop.relevant) == (120, 1, 1)
 
 
-def test_withdrawn_doubts_are_none(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    admin: Any,
-) -> None:
+def test_withdrawn_doubts_are_none(images, open_query, annotator, other_annotator, admin):
     query = open_query()
     judge(query, annotator, [0, 1, 2], "unsure")
     judge(query, other_annotator, [1], "relevant")
@@ -298,9 +253,7 @@ def test_withdrawn_doubts_are_none(
     assert (found.unsure, found.stop.judged, found.stop.length) == (1, 1, 118)
 
 
-def test_a_filter_without_its_withdrawn_images_is_exhausted(
-    images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
-) -> None:
+def test_a_filter_without_its_withdrawn_images_is_exhausted(images, open_query, annotator, admin):
     toad = make_species("Bufo bufo")
     make_images(3, first=200, species=toad)
     query = open_query(species=[toad])
@@ -313,8 +266,8 @@ def test_a_filter_without_its_withdrawn_images_is_exhausted(
 
 @pytest.mark.parametrize("source", ["search", "similar"])
 def test_what_is_judged_elsewhere_does_not_move_the_streak(
-    source: str, images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any
-) -> None:
+    source, images, open_query, annotator, other_annotator
+):
     query = open_query()
     judge(query, annotator, range(4), "not_relevant")
     record(query, annotator, *[item(n, "relevant", source=source) for n in (4, 5)])
@@ -335,8 +288,8 @@ def test_what_is_judged_elsewhere_does_not_move_the_streak(
 
 
 def test_a_minimum_is_asked_for_where_no_filter_bounds_the_list(
-    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
-) -> None:
+    images, open_query, annotator, settings
+):
     settings.STOP_STREAK, settings.MINIMUM_LABELS = 3, 5
     toad = make_species("Bufo bufo")
     make_images(4, first=200, species=toad)
@@ -352,9 +305,7 @@ def test_a_minimum_is_asked_for_where_no_filter_bounds_the_list(
     assert (stop.minimum, stop.minimum_met, stop.rule) == (0, True, "streak")
 
 
-def test_handing_in_tells_of_the_minimum(
-    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
-) -> None:
+def test_handing_in_tells_of_the_minimum(images, open_query, annotator, settings):
     settings.STOP_STREAK, settings.MINIMUM_LABELS = 2, 3
     query = open_query()
     judge(query, annotator, [0, 1], "not_relevant")
@@ -365,8 +316,8 @@ def test_handing_in_tells_of_the_minimum(
 
 
 def test_active_time_is_ones_own_and_keeps_what_was_taken_back(
-    images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any
-) -> None:
+    images, open_query, annotator, other_annotator
+):
     query = open_query()
     record(query, annotator, item(0, "relevant", seconds=4), item(1, "relevant", seconds=0))
     record(query, annotator, item(0, "unsure", seconds=2), item(1, None, seconds=3))

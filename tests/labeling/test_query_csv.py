@@ -3,7 +3,6 @@ byte."""
 
 import csv
 import io
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -43,7 +42,7 @@ def texts(rows: list[QueryRow]) -> dict[str, str]:
 
 
 @pytest.fixture
-def released(shared_dir: Path) -> dict[str, bytes]:
+def released(shared_dir) -> dict[str, bytes]:
     """The released query files by split."""
     folder = shared_dir / "inquire"
     return {split: (folder / f"inquire_queries_{split}.csv").read_bytes() for split in SPLITS}

@@ -26,8 +26,7 @@ from labeling.lifecycle.services import (
 )
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionRefused
-from retrieval.embedding.models import EmbeddingModel
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record, stored
 from tests.processes import wait_for
 from tests.threads import at_once, meanwhile
@@ -36,7 +35,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def images(transactional_db: None, toy_model: EmbeddingModel) -> None:
+def images(transactional_db, toy_model) -> None:
     """Six images to judge."""
     make_images(6)
 
@@ -54,8 +53,8 @@ def waiting() -> int:
 
 class TestWhoWaitsForWhom:
     def test_annotators_of_one_query_do_not_wait_for_each_other(
-        self, open_query: MakeQuery, annotator: Any, other_annotator: Any
-    ) -> None:
+        self, open_query, annotator, other_annotator
+    ):
         query = open_query()
         with transaction.atomic():
             record(query, annotator, item(0, "relevant"))
@@ -65,8 +64,8 @@ class TestWhoWaitsForWhom:
         assert query.judgments.count() == 2
 
     def test_a_decision_waits_for_judgments_and_is_not_overtaken_by_new_ones(
-        self, open_query: MakeQuery, annotator: Any, other_annotator: Any, admin: Any
-    ) -> None:
+        self, open_query, annotator, other_annotator, admin
+    ):
         query = open_query()
         # Leaving ends the transaction first, and then waits for the threads.
         with ExitStack() as threads, transaction.atomic():
@@ -89,8 +88,8 @@ class TestWhoWaitsForWhom:
         assert [one.annotator for one in query.judgments.all()] == [annotator]
 
     def test_judgments_of_all_and_imports_and_decisions_never_wait_in_a_circle(
-        self, open_query: MakeQuery, annotator: Any, other_annotator: Any, reviewer: Any, admin: Any
-    ) -> None:
+        self, open_query, annotator, other_annotator, reviewer, admin
+    ):
         first, second = open_query(), open_query("a frog")
         rows = "".join(
             f"{query.query_id},{FIRST_ID + n},unsure\n" for query in (second, first) for n in (4, 5)
@@ -124,18 +123,14 @@ class TestWhoWaitsForWhom:
 
 
 class TestRaces:
-    def test_the_same_judgment_sent_eight_times_at_once_counts_once(
-        self, open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_the_same_judgment_sent_eight_times_at_once_counts_once(self, open_query, annotator):
         query = open_query()
         sent = item(0, "relevant", seconds=2)
         results = at_once(*[lambda: record(query, annotator, sent)[0].status] * 8)
         assert sorted(results) == ["repeated"] * 7 + ["stored"]
         assert stored(query) == [(0, "relevant", 1, 2)]
 
-    def test_the_same_ids_for_two_queries_at_once_never_deadlock(
-        self, open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_the_same_ids_for_two_queries_at_once_never_deadlock(self, open_query, annotator):
         first, second = open_query(), open_query("a frog")
         ids = [uuid.uuid4() for _ in range(6)]
         forward = [item(n, "relevant", client_id=ids[n]) for n in range(6)]
@@ -149,8 +144,8 @@ class TestRaces:
         assert JudgmentEvent.objects.count() == 6
 
     def test_two_annotators_and_overlapping_batches_lose_nothing(
-        self, open_query: MakeQuery, annotator: Any, other_annotator: Any
-    ) -> None:
+        self, open_query, annotator, other_annotator
+    ):
         query = open_query()
         results = at_once(
             *[
@@ -163,9 +158,7 @@ class TestRaces:
         assert query.judgments.count() == 12
         assert JudgmentEvent.objects.count() == 24
 
-    def test_a_judgment_is_before_a_completion_or_refused_by_it(
-        self, open_query: MakeQuery, annotator: Any, admin: Any
-    ) -> None:
+    def test_a_judgment_is_before_a_completion_or_refused_by_it(self, open_query, annotator, admin):
         query = open_query()
         judge(query, admin, [0], "relevant")
         *outcomes, done = at_once(
@@ -179,9 +172,7 @@ class TestRaces:
         ended = query.transitions.get(to_state="complete").made_at
         assert all(event.made_at < ended for event in JudgmentEvent.objects.all())
 
-    def test_of_two_decisions_at_once_one_is_refused(
-        self, open_query: MakeQuery, admin: Any
-    ) -> None:
+    def test_of_two_decisions_at_once_one_is_refused(self, open_query, admin):
         query = open_query()
         judge(query, admin, [0], "relevant")
         results = at_once(
@@ -192,8 +183,8 @@ class TestRaces:
         assert query.transitions.exclude(to_state="open").count() == 1
 
     def test_of_the_last_two_who_hand_in_at_once_one_submits(
-        self, open_query: MakeQuery, annotator: Any, other_annotator: Any
-    ) -> None:
+        self, open_query, annotator, other_annotator
+    ):
         for round_ in range(5):
             query = open_query(f"toad {round_}")
             people = (annotator, other_annotator)
@@ -215,8 +206,8 @@ class TestRaces:
             assert query.assignments.count() == 2
 
     def test_a_first_judgment_and_the_last_hand_in_at_once_agree_on_who_takes_part(
-        self, open_query: MakeQuery, annotator: Any, other_annotator: Any
-    ) -> None:
+        self, open_query, annotator, other_annotator
+    ):
         for round_ in range(5):
             query = open_query(f"newt {round_}")
             judge(query, annotator, [0], "relevant")
@@ -230,8 +221,8 @@ class TestRaces:
             assert (outcome.status, query.state) in [("stored", "open"), ("refused", "submitted")]
 
     def test_of_two_who_begin_at_once_one_gets_the_last_place(
-        self, open_query: MakeQuery, annotator: Any, other_annotator: Any
-    ) -> None:
+        self, open_query, annotator, other_annotator
+    ):
         for round_ in range(5):
             query = open_query(f"frog {round_}")
             Query.objects.filter(pk=query.pk).update(annotators_wanted=1)
@@ -244,9 +235,7 @@ class TestRaces:
             assert sorted(one.status for [one] in outcomes) == ["refused", "stored"]
             assert query.assignments.count() == 1
 
-    def test_a_list_extended_twice_at_once_grows_once(
-        self, open_query: MakeQuery, settings: Any
-    ) -> None:
+    def test_a_list_extended_twice_at_once_grows_once(self, open_query, settings):
         settings.CANDIDATE_DEPTH = 2
         frozen = open_query().current_list
         assert frozen is not None
@@ -259,13 +248,13 @@ class TestRaces:
         assert list(ranks) == list(range(1, frozen.size + 1))
         assert list_verify(frozen)
 
-    def test_a_list_refreshed_at_once_is_made_once(self, open_query: MakeQuery, admin: Any) -> None:
+    def test_a_list_refreshed_at_once_is_made_once(self, open_query, admin):
         query = open_query()
         lists = at_once(*[lambda: list_refresh(query=query, by=admin)] * 4)
         assert len({one.pk for one in lists}) == 1
         assert query.lists.count() == 2
 
-    def test_queries_created_at_once_have_numbers_of_their_own(self, admin: Any) -> None:
+    def test_queries_created_at_once_have_numbers_of_their_own(self, admin):
         made = at_once(
             *[
                 lambda n=n: query_create(text=f"query {n}", category="Species ID", created_by=admin)
@@ -274,11 +263,11 @@ class TestRaces:
         )
         assert sorted(query.query_id for query in made) == [1, 2, 3, 4, 5, 6]
 
-    def test_two_clicks_on_a_search_make_one_draft(self, admin: Any) -> None:
+    def test_two_clicks_on_a_search_make_one_draft(self, admin):
         made = at_once(*[lambda: query_from_search(text="a toad", created_by=admin)] * 4)
         assert len({query.pk for query in made}) == 1
 
-    def test_a_query_is_judged_or_deleted(self, open_query: MakeQuery, annotator: Any) -> None:
+    def test_a_query_is_judged_or_deleted(self, open_query, annotator):
         query = open_query()
         judged, deleted = at_once(
             lambda: record(query, annotator, item(0, "relevant"))[0].status,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -30,9 +28,7 @@ def work_off() -> None:
 
 
 @pytest.mark.django_db
-def test_a_filtered_query_is_labeled_to_exhaustion(
-    shared_dir: Path, demo_encoder: str, admin: Any, annotator: Any
-) -> None:
+def test_a_filtered_query_is_labeled_to_exhaustion(shared_dir, demo_encoder, admin, annotator):
     report = import_images(path=shared_dir / "photos" / "train.json")
     assert report.added == Image.objects.count() == 127
     embedding_job_create(created_by=admin)

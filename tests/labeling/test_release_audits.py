@@ -21,10 +21,9 @@ from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryExample
 from labeling.review.selectors import images_to_review, left_open
 from retrieval.corpus.models import Image
-from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_withdraw
 from tests.conftest import api_of, client_of, person
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
 from tests.threads import at_once
 
@@ -36,13 +35,13 @@ NOTE = "enough"
 
 
 @pytest.fixture(autouse=True)
-def shares(settings: Any) -> None:
+def shares(settings) -> None:
     settings.RELEASE_AUDIT_SHARE = 0.3
     settings.RELEASE_AUDIT_SEEDS = 3
 
 
 @pytest.fixture
-def query(toy_model: EmbeddingModel, open_query: MakeQuery, annotator: Any) -> Query:
+def query(toy_model, open_query, annotator) -> Query:
     """A query whose ranked pass is over."""
     make_images(IMAGES)
     query = open_query()
@@ -80,7 +79,7 @@ def shown(query: Query, person: Any, count: int = 100) -> list[int]:
 
 
 class TestDrawing:
-    def test_takes_what_nobody_judged_by_the_hash(self, query: Query, annotator: Any) -> None:
+    def test_takes_what_nobody_judged_by_the_hash(self, query, annotator):
         assert ReleaseAudit.objects.count() == 0
         hand_in(query, annotator)
         audit = ReleaseAudit.objects.get()
@@ -90,9 +89,7 @@ class TestDrawing:
         assert sorted(images) == [FIRST_ID + n for n in range(JUDGED, IMAGES)]
         assert set(draws(query)) == by_key(query, range(JUDGED, IMAGES)) != set()
 
-    def test_is_drawn_once_whatever_comes_after(
-        self, query: Query, annotator: Any, other_annotator: Any, admin: Any
-    ) -> None:
+    def test_is_drawn_once_whatever_comes_after(self, query, annotator, other_annotator, admin):
         judge(query, other_annotator, [0], "relevant")
         hand_in(query, annotator)
         before = set(draws(query))
@@ -105,10 +102,7 @@ class TestDrawing:
         assert ReleaseAudit.objects.count() == 1
         assert set(draws(query)) == before
 
-    def test_takes_besides_what_is_new(
-        self, toy_model: EmbeddingModel, open_query: MakeQuery, annotator: Any, admin: Any,
-        settings: Any,
-    ) -> None:  # fmt: skip
+    def test_takes_besides_what_is_new(self, toy_model, open_query, annotator, admin, settings):
         make_images(IMAGES)
         settings.CANDIDATE_DEPTH = 50
         query = open_query()
@@ -125,19 +119,17 @@ class TestDrawing:
         assert sorted(two[1]) == [FIRST_ID + n for n in (3, *range(50, 60))]
         assert set(draws(query)) == by_key(query, [3, *range(10, 60)])
 
-    def test_not_for_a_query_that_is_given_up(self, query: Query, annotator: Any) -> None:
+    def test_not_for_a_query_that_is_given_up(self, query, annotator):
         hand_in(query, annotator, give_up="too_easy")
         assert ReleaseAudit.objects.count() == 0
 
-    def test_not_without_a_share(self, query: Query, annotator: Any, settings: Any) -> None:
+    def test_not_without_a_share(self, query, annotator, settings):
         settings.RELEASE_AUDIT_SHARE = 0.0
         hand_in(query, annotator)
         assert ReleaseKey.objects.count() == ReleaseAudit.objects.count() == 0
         assert "for the release" not in audit_state(query).now.sentence
 
-    def test_a_published_key_is_not_used_again(
-        self, query: Query, open_query: MakeQuery, annotator: Any, settings: Any
-    ) -> None:
+    def test_a_published_key_is_not_used_again(self, query, open_query, annotator, settings):
         other = open_query("another")
         judge(other, annotator, range(5), "relevant")
         hand_in(query, annotator)
@@ -150,9 +142,7 @@ class TestDrawing:
         assert (used.share, ReleaseKey.objects.count()) == (0.5, 2)
         assert bytes(used.key) != bytes(first.key)
 
-    def test_two_hand_ins_at_once_use_one_key(
-        self, transactional_db: None, query: Query, open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_two_hand_ins_at_once_use_one_key(self, transactional_db, query, open_query, annotator):
         others = [query, *(open_query(f"query {n}") for n in range(3))]
         for one in others[1:]:
             judge(one, annotator, range(3), "relevant")
@@ -163,8 +153,8 @@ class TestDrawing:
 
 class TestQueue:
     def test_goes_on_after_the_hand_in_until_the_query_is_decided_on(
-        self, query: Query, annotator: Any, other_annotator: Any, reviewer: Any
-    ) -> None:
+        self, query, annotator, other_annotator, reviewer
+    ):
         hand_in(query, annotator)
         count = len(draws(query))
         assert queries_to_audit(annotator) == [(query, count)]
@@ -187,8 +177,8 @@ class TestQueue:
         assert queries_to_audit(annotator) == []
 
     def test_mixes_in_seeds_that_others_found_and_nothing_tells_them(
-        self, query: Query, annotator: Any, other_annotator: Any, settings: Any
-    ) -> None:
+        self, query, annotator, other_annotator, settings
+    ):
         judge(query, other_annotator, [0], "relevant")
         judge(query, other_annotator, [1], NO)
         QueryExample.objects.create(query=query, image_id=FIRST_ID + 2, relevant=True)
@@ -213,9 +203,7 @@ class TestQueue:
         assert len(told) == 1
         assert not {"rank", "score", "seed_for"} & body["results"][0].keys()
 
-    def test_a_seed_judged_otherwise_goes_to_review(
-        self, query: Query, annotator: Any, other_annotator: Any
-    ) -> None:
+    def test_a_seed_judged_otherwise_goes_to_review(self, query, annotator, other_annotator):
         hand_in(query, annotator)
         shown(query, other_annotator)
         one, other, _ = seeds(query)
@@ -226,13 +214,11 @@ class TestQueue:
         assert Judgment.objects.filter(query=query, annotator=annotator).count() == JUDGED
         assert not {one, other} & set(shown(query, other_annotator))
 
-    def test_reviewers_get_no_seeds(self, query: Query, annotator: Any, reviewer: Any) -> None:
+    def test_reviewers_get_no_seeds(self, query, annotator, reviewer):
         hand_in(query, annotator)
         assert sorted(shown(query, reviewer)) == sorted(draws(query))
 
-    def test_auditors_do_not_keep_a_query_open(
-        self, query: Query, annotator: Any, other_annotator: Any
-    ) -> None:
+    def test_auditors_do_not_keep_a_query_open(self, query, annotator, other_annotator):
         judge(query, other_annotator, [0], "relevant")
         hand_in(query, annotator)
         auditor = person("an-auditor", Role.ANNOTATOR)
@@ -241,9 +227,7 @@ class TestQueue:
         assert still_labeling(query) == [other_annotator.get_username()]
         assert hand_in(query, other_annotator).state == "submitted"
 
-    def test_withdrawn_images_are_not_asked_for(
-        self, query: Query, annotator: Any, reviewer: Any
-    ) -> None:
+    def test_withdrawn_images_are_not_asked_for(self, query, annotator, reviewer):
         hand_in(query, annotator)
         number = draws(query)[0]
         image_withdraw(image=Image(pk=FIRST_ID + number), by=reviewer)
@@ -251,9 +235,7 @@ class TestQueue:
 
 
 class TestPages:
-    def test_lead_from_the_dashboard_through_the_queries(
-        self, query: Query, annotator: Any, other_annotator: Any
-    ) -> None:
+    def test_lead_from_the_dashboard_through_the_queries(self, query, annotator, other_annotator):
         hand_in(query, annotator)
         client, count = client_of(other_annotator), len(draws(query))
         text = client.get("/").content.decode()
@@ -269,13 +251,13 @@ class TestPages:
         assert client.get("/release-audit/").headers["Location"] == "/"
         assert "left to audit" not in client.get("/").content.decode()
 
-    def test_are_for_those_who_label(self, query: Query, annotator: Any, researcher: Any) -> None:
+    def test_are_for_those_who_label(self, query, annotator, researcher):
         hand_in(query, annotator)
         for client in (client_of(researcher), Client()):
             assert client.get(f"/queries/{query.pk}/release-audit/").status_code in (302, 404)
         answer = api_of(researcher).get(f"/api/queries/{query.pk}/release-audit/")
         assert answer.status_code == 403
 
-    def test_the_query_s_certificate_names_the_price_of_the_release_s(self, query: Query) -> None:
+    def test_the_query_s_certificate_names_the_price_of_the_release_s(self, query):
         sentence = audit_state(query).now.sentence
         assert "18 are enough for the release" in sentence

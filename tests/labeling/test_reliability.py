@@ -35,17 +35,11 @@ def table(*observers: object) -> np.ndarray:
     ("observers", "alpha"),
     [
         (([1, 2, 1, 1, 1, 1, 1, 1, 2, 1], [2, 2, 2, 1, 1, 2, 1, 1, 1, 1]), 0.095),
-        (
-            (
-                [1, 1, 2, 2, 4, 3, 3, 3, 5, 4, 4, 1],
-                [2, 1, 2, 2, 2, 3, 3, 3, 5, 4, 4, 4],
-            ),
-            0.692,
-        ),
+        (([1, 1, 2, 2, 4, 3, 3, 3, 5, 4, 4, 1], [2, 1, 2, 2, 2, 3, 3, 3, 5, 4, 4, 4]), 0.692),
         (FOUR, 0.743),
     ],
 )
-def test_alpha_is_krippendorffs(observers: tuple[list[int], ...], alpha: float) -> None:
+def test_alpha_is_krippendorffs(observers, alpha):
     found = reliability(table(*observers))
     assert found.alpha == pytest.approx(alpha, abs=0.0005)
     assert found.low is not None
@@ -53,7 +47,7 @@ def test_alpha_is_krippendorffs(observers: tuple[list[int], ...], alpha: float) 
     assert found.low < alpha < found.high <= 1
 
 
-def test_weights_stand_for_the_items_that_were_not_drawn() -> None:
+def test_weights_stand_for_the_items_that_were_not_drawn():
     # Both negative, they differ, both positive: 900, 40 and 60 times.
     whole = np.repeat([[2, 0], [1, 1], [0, 2]], [900, 40, 60], axis=0)
     found = reliability(whole)
@@ -73,7 +67,7 @@ def test_weights_stand_for_the_items_that_were_not_drawn() -> None:
     assert wide > 2 * narrow > 0
 
 
-def test_what_says_nothing() -> None:
+def test_what_says_nothing():
     assert reliability([[1, 0], [0, 1]]).items == 0
     same = reliability([[2, 0], [2, 0], [0, 1]])
     assert (same.items, same.alpha, same.low, same.raw, same.positive) == (2, None, None, 1.0, None)
@@ -83,7 +77,7 @@ def test_what_says_nothing() -> None:
         error_rates([[[0, 0]]])
 
 
-def test_error_rates_are_those_of_dawid_and_skene() -> None:
+def test_error_rates_are_those_of_dawid_and_skene():
     said = np.array([[int(one) for one in patient] for patient in PATIENTS.split()])
     observers = [said[:, :3], *(said[:, [column]] for column in range(3, 7))]
     counts = np.stack(
@@ -106,7 +100,7 @@ def test_error_rates_are_those_of_dawid_and_skene() -> None:
     assert found.posterior[10].argmax() == 3
 
 
-def test_error_rates_find_who_guesses() -> None:
+def test_error_rates_find_who_guesses():
     rng = np.random.default_rng(3)
     truth = rng.random(4000) < 0.3
     says = [

@@ -15,7 +15,7 @@ from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
 from tests.conftest import api_of, client_of
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
 
 IMAGES, JUDGED = 30, 10
@@ -23,7 +23,7 @@ SECRET = "run 7: the secret run"
 
 
 @pytest.fixture
-def query(toy_model: Any, open_query: MakeQuery, annotator: Any, admin: Any) -> Query:
+def query(toy_model, open_query, annotator, admin) -> Query:
     """A complete query, of whose images one person has judged the first."""
     make_images(IMAGES)
     query = open_query()
@@ -44,8 +44,8 @@ def of_run(query: Query, one: Any, number: int, relevance: str | None) -> str:
 
 
 def test_a_complete_query_has_its_requested_images_judged_by_anybody(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, researcher: Any
-) -> None:
+    query, annotator, other_annotator, reviewer, researcher
+):
     address = f"/api/queries/{query.pk}/requested/"
     api = api_of(other_annotator)
     assert api.get(address).status_code == 404
@@ -87,9 +87,7 @@ def test_a_complete_query_has_its_requested_images_judged_by_anybody(
     assert Judgment.objects.get(query=query, image=FIRST_ID + 12).source == "run"
 
 
-def test_states_and_origins(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, admin: Any
-) -> None:
+def test_states_and_origins(query, annotator, other_annotator, reviewer, admin):
     ask(query, reviewer, 20, 21)
     query = query_transition(query=query, to_state="open", by=admin)
     requested_show(query=query, annotator=other_annotator, count=1)

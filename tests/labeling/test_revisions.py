@@ -30,7 +30,7 @@ OpenQuery = Callable[..., Query]
 
 
 @pytest.fixture
-def query(toy_model: Any, open_query: OpenQuery) -> Query:
+def query(toy_model, open_query) -> Query:
     """An open query over 60 images, its list in the order of their numbers."""
     make_images(60)
     return open_query()
@@ -48,7 +48,7 @@ def direction_of(revision: Revision) -> list[float]:
     return np.array(Revision.objects.get(pk=revision.pk).direction, np.float16).tolist()
 
 
-def test_until_both_are_known_the_queue_is_the_frozen_order(query: Query, annotator: Any) -> None:
+def test_until_both_are_known_the_queue_is_the_frozen_order(query, annotator):
     first = queue_of(query, annotator)
     assert numbers(first) == list(range(60))
     assert (first.revision.number, first.revision.judged) == (1, 0)
@@ -59,7 +59,7 @@ def test_until_both_are_known_the_queue_is_the_frozen_order(query: Query, annota
     assert not any(one.learned for one in second.images)
 
 
-def test_the_queue_is_learned_and_every_fourth_image_frozen(query: Query, annotator: Any) -> None:
+def test_the_queue_is_learned_and_every_fourth_image_frozen(query, annotator):
     # The relevant images are the last of the list.
     judge(query, annotator, range(5), "not_relevant")
     judge(query, annotator, [57, 58, 59], "relevant")
@@ -71,7 +71,7 @@ def test_the_queue_is_learned_and_every_fourth_image_frozen(query: Query, annota
     assert {one.rank - 1 for one in found.images} == set(numbers(found))
 
 
-def test_unsure_counts_as_not_relevant(query: Query, annotator: Any) -> None:
+def test_unsure_counts_as_not_relevant(query, annotator):
     judge(query, annotator, [59], "relevant")
     judge(query, annotator, [0], "unsure")
     unsure = queue_of(query, annotator).revision
@@ -79,9 +79,7 @@ def test_unsure_counts_as_not_relevant(query: Query, annotator: Any) -> None:
     assert direction_of(queue_of(query, annotator).revision) == direction_of(unsure)
 
 
-def test_a_revision_is_a_function_of_the_judgments(
-    query: Query, annotator: Any, other_annotator: Any
-) -> None:
+def test_a_revision_is_a_function_of_the_judgments(query, annotator, other_annotator):
     """Whatever the order in which they were made, and whatever was undone and redone meanwhile."""
     acts = [(0, "not_relevant"), (30, "not_relevant"), (50, "relevant"), (59, "relevant")]
     record(query, annotator, *(item(*act) for act in acts))
@@ -99,9 +97,7 @@ def test_a_revision_is_a_function_of_the_judgments(
     assert redone.images == one.images
 
 
-def test_own_judgments_or_everyones(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, settings: Any
-) -> None:
+def test_own_judgments_or_everyones(query, annotator, other_annotator, reviewer, settings):
     judge(query, annotator, [0, 1], "not_relevant")
     judge(query, other_annotator, [58, 59], "relevant")
     assert queue_of(query, annotator).revision.judged == 2
@@ -118,7 +114,7 @@ def test_own_judgments_or_everyones(
     assert queue_of(query, annotator).revision.relevant == 1
 
 
-def test_withdrawn_images_are_left_out(query: Query, annotator: Any, admin: Any) -> None:
+def test_withdrawn_images_are_left_out(query, annotator, admin):
     judge(query, annotator, [0, 1], "not_relevant")
     judge(query, annotator, [58, 59], "relevant")
     before = queue_of(query, annotator)
@@ -135,7 +131,7 @@ def test_withdrawn_images_are_left_out(query: Query, annotator: Any, admin: Any)
     call_command("verify_lists", stdout=StringIO())
 
 
-def test_the_order_is_the_exact_product_with_what_is_stored(query: Query, annotator: Any) -> None:
+def test_the_order_is_the_exact_product_with_what_is_stored(query, annotator):
     judge(query, annotator, [0, 20], "not_relevant")
     judge(query, annotator, [10, 40], "relevant")
     found = queue_of(query, annotator)
@@ -158,9 +154,7 @@ def test_the_order_is_the_exact_product_with_what_is_stored(query: Query, annota
         ({"last_event": 0}, "judgments"),
     ],
 )
-def test_a_revision_that_was_tampered_with_is_found(
-    query: Query, annotator: Any, change: dict[str, Any], problem: str
-) -> None:
+def test_a_revision_that_was_tampered_with_is_found(query, annotator, change, problem):
     judge(query, annotator, [0, 1], "not_relevant")
     judge(query, annotator, [58, 59], "relevant")
     made = queue_of(query, annotator).revision
@@ -175,7 +169,7 @@ def test_a_revision_that_was_tampered_with_is_found(
         call_command("verify_lists", stderr=StringIO())
 
 
-def test_another_direction_with_its_own_order_is_found(query: Query, annotator: Any) -> None:
+def test_another_direction_with_its_own_order_is_found(query, annotator):
     """What is wrong in itself alone: the direction gives the order, but no judgments give it."""
     judge(query, annotator, [0, 1], "not_relevant")
     judge(query, annotator, [58, 59], "relevant")
@@ -189,9 +183,7 @@ def test_another_direction_with_its_own_order_is_found(query: Query, annotator: 
     assert "direction" in str(revision_problem(Revision.objects.get(pk=made.pk)))
 
 
-def test_a_revision_with_an_image_that_was_taken_down_is_left_out(
-    query: Query, annotator: Any, admin: Any
-) -> None:
+def test_a_revision_with_an_image_that_was_taken_down_is_left_out(query, annotator, admin):
     judge(query, annotator, [0, 1], "not_relevant")
     judge(query, annotator, [58, 59], "relevant")
     made = queue_of(query, annotator).revision
@@ -202,9 +194,7 @@ def test_a_revision_with_an_image_that_was_taken_down_is_left_out(
     assert "1 revisions can't be compared" in said.getvalue()
 
 
-def test_a_list_that_grew_has_a_revision_of_its_own(
-    toy_model: Any, open_query: OpenQuery, annotator: Any, settings: Any
-) -> None:
+def test_a_list_that_grew_has_a_revision_of_its_own(toy_model, open_query, annotator, settings):
     settings.CANDIDATE_DEPTH = 20
     make_images(40)
     query = open_query()
@@ -218,7 +208,7 @@ def test_a_list_that_grew_has_a_revision_of_its_own(
     assert [revision_problem(one) for one in Revision.objects.all()] == ["", ""]
 
 
-def test_without_a_list_there_is_no_order(new_query: OpenQuery, annotator: Any) -> None:
+def test_without_a_list_there_is_no_order(new_query, annotator):
     with pytest.raises(Conflict, match="no candidate list"):
         queue_of(new_query(), annotator)
 
@@ -243,16 +233,14 @@ def post(api: Any, query: Query, items: Sequence[dict[str, Any]]) -> list[tuple[
 
 
 @pytest.fixture
-def learning(query: Query, annotator: Any) -> Queue:
+def learning(query, annotator) -> Queue:
     """A queue in which images were learned."""
     judge(query, annotator, range(6), "not_relevant")
     judge(query, annotator, [58, 59], "relevant")
     return queue_of(query, annotator)
 
 
-def test_judgments_keep_how_their_image_was_found(
-    query: Query, annotator: Any, annotator_api: Any, learning: Queue
-) -> None:
+def test_judgments_keep_how_their_image_was_found(query, annotator, annotator_api, learning):
     acts = [sent(learning, 1), sent(learning, 4, "not_relevant")]
     assert post(annotator_api, query, [*acts, acts[0]]) == [
         ("stored", ""),
@@ -281,8 +269,8 @@ def test_judgments_keep_how_their_image_was_found(
 
 
 def test_a_learned_judgment_counts_for_the_streak_at_its_frozen_rank(
-    query: Query, annotator_api: Any, learning: Queue
-) -> None:
+    query, annotator_api, learning
+):
     place = next(n for n, one in enumerate(learning.images, start=1) if one.rank == 7)
     assert post(annotator_api, query, [sent(learning, place, "not_relevant")]) == [("stored", "")]
     own = annotator_api.get(f"/api/queries/{query.pk}/outline/").json()
@@ -304,9 +292,7 @@ def test_a_learned_judgment_counts_for_the_streak_at_its_frozen_rank(
         ({"revision": 10**9}, "none of this query"),
     ],
 )
-def test_what_names_no_queue_is_refused(
-    query: Query, annotator_api: Any, learning: Queue, change: dict[str, Any], detail: str
-) -> None:
+def test_what_names_no_queue_is_refused(query, annotator_api, learning, change, detail):
     before = JudgmentEvent.objects.count()
     [(status, why)] = post(annotator_api, query, [sent(learning, 1) | change])
     assert status == "refused"
@@ -315,21 +301,15 @@ def test_what_names_no_queue_is_refused(
 
 
 def test_a_revision_of_somebody_else_or_of_another_query_is_refused(
-    query: Query,
-    open_query: OpenQuery,
-    annotator_api: Any,
-    other_annotator_api: Any,
-    learning: Queue,
-) -> None:
+    query, open_query, annotator_api, other_annotator_api, learning
+):
     other = open_query("a newt")
     for api, one in ((other_annotator_api, query), (annotator_api, other)):
         [(status, why)] = post(api, one, [sent(learning, 1)])
         assert (status, "none of this query" in why) == ("refused", True)
 
 
-def test_the_api_gives_the_queue_and_the_same_again(
-    query: Query, annotator_api: Any, learning: Queue
-) -> None:
+def test_the_api_gives_the_queue_and_the_same_again(query, annotator_api, learning):
     address = f"/api/queries/{query.pk}/revisions/"
     found = annotator_api.post(address).json()
     assert found == annotator_api.post(address).json()
@@ -342,8 +322,8 @@ def test_the_api_gives_the_queue_and_the_same_again(
 
 
 def test_who_may_label_in_the_order_that_learns(
-    query: Query, annotator_api: Any, reviewer_api: Any, researcher_api: Any, settings: Any
-) -> None:
+    query, annotator_api, reviewer_api, researcher_api, settings
+):
     address = f"/api/queries/{query.pk}/revisions/"
     assert annotator_api.post(address).status_code == 200
     assert researcher_api.post(address).status_code == 403
@@ -356,14 +336,12 @@ def test_who_may_label_in_the_order_that_learns(
     assert annotator_api.post(address).status_code in (403, 404)
 
 
-def test_the_frozen_list_stays_as_it_is(query: Query, learning: Queue) -> None:
+def test_the_frozen_list_stays_as_it_is(query, learning):
     assert ranked(query.current_list) == list(range(60))
     assert [rank for _, _, rank, _ in stored(query)] == [1, 2, 3, 4, 5, 6, 59, 60]
 
 
-def test_the_page_has_the_querys_order_or_the_chosen_one(
-    query: Query, clients: dict[str, Any], settings: Any
-) -> None:
+def test_the_page_has_the_querys_order_or_the_chosen_one(query, clients, settings):
     def learns(name: str, order: str = "") -> bool | int:
         answer = clients[name].get(f"/queries/{query.pk}/label/{order}")
         return b"data-learned" in answer.content if answer.status_code == 200 else 404
@@ -380,9 +358,7 @@ def test_the_page_has_the_querys_order_or_the_chosen_one(
     assert b"?order=" not in clients["annotator"].get(f"/queries/{query.pk}/label/").content
 
 
-def test_an_admin_chooses_the_order_of_a_query(
-    query: Query, clients: dict[str, Any], admin_api: Any
-) -> None:
+def test_an_admin_chooses_the_order_of_a_query(query, clients, admin_api):
     address = f"/api/queries/{query.pk}/"
     assert admin_api.get(address).json()["order"] == "clip"
     sent = {

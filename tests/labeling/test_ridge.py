@@ -1,7 +1,6 @@
 """The order that learns, against the least-squares problem that defines it."""
 
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,9 +53,7 @@ def least_squares(
     return unit_halves(np.linalg.lstsq(rows, wanted, rcond=None)[0])
 
 
-def test_moments_are_those_of_the_whole_pool_in_double_precision(
-    rng: np.random.Generator, tmp_path: Path
-) -> None:
+def test_moments_are_those_of_the_whole_pool_in_double_precision(rng, tmp_path):
     vectors, text = drawn_pool(rng, 1000, 24)
     mapped = np.memmap(tmp_path / "vectors", np.float16, "w+", shape=vectors.shape)
     mapped[:] = vectors
@@ -70,12 +67,12 @@ def test_moments_are_those_of_the_whole_pool_in_double_precision(
     assert (standard**2).sum(1).mean() == pytest.approx(1)
 
 
-def test_a_pool_without_images_has_no_moments() -> None:
+def test_a_pool_without_images_has_no_moments():
     with pytest.raises(ValueError, match="without images"):
         pool_moments([], np.ones(4, np.float16))
 
 
-def test_a_direction_by_hand() -> None:
+def test_a_direction_by_hand():
     """Mean 0, s = 1, σ = 1/√2 and w₀ = (√2/4, 0); one relevant and one irrelevant image, both of
     weight 1: S = ±(½, ½), and w = w₀ + ½(1 - √2/8) / (½ + 10) · (1, 1).
     """
@@ -92,9 +89,7 @@ def test_a_direction_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("judged", "dimension"), [(2, 16), (40, 64), (150, 64), (64, 64)])
-def test_a_direction_is_the_minimum_whichever_way_it_is_solved(
-    rng: np.random.Generator, judged: int, dimension: int
-) -> None:
+def test_a_direction_is_the_minimum_whichever_way_it_is_solved(rng, judged, dimension):
     vectors, text = drawn_pool(rng, 400, dimension)
     relevant = np.arange(judged) % 7 == 0
     moments = pool_moments([vectors], text)
@@ -108,7 +103,7 @@ def test_a_direction_is_the_minimum_whichever_way_it_is_solved(
     assert not agree(found, text)
 
 
-def test_a_direction_doesnt_depend_on_the_order_of_the_judgments(rng: np.random.Generator) -> None:
+def test_a_direction_doesnt_depend_on_the_order_of_the_judgments(rng):
     vectors, text = drawn_pool(rng, 400, 64)
     relevant = rng.random(120) < 0.2
     moments = pool_moments([vectors], text)
@@ -118,7 +113,7 @@ def test_a_direction_doesnt_depend_on_the_order_of_the_judgments(rng: np.random.
         assert agree(direction(moments, text, vectors[places], relevant[places]), found)
 
 
-def test_directions_agree_within_one_unit_of_the_last_place() -> None:
+def test_directions_agree_within_one_unit_of_the_last_place():
     one = np.array([0.5, -0.25, 0, 1e-7], np.float16)
     assert agree(one, np.nextafter(one, np.float16(1)))
     twice = np.nextafter(np.nextafter(one, np.float16(1)), np.float16(1))
@@ -126,7 +121,7 @@ def test_directions_agree_within_one_unit_of_the_last_place() -> None:
     assert not agree(one, -one)
 
 
-def test_the_text_is_the_direction_until_both_kinds_are_judged(rng: np.random.Generator) -> None:
+def test_the_text_is_the_direction_until_both_kinds_are_judged(rng):
     vectors, text = drawn_pool(rng, 50, 16)
     moments = pool_moments([vectors], text)
     for relevant in ([], [True], [False] * 9, [True] * 9):
@@ -134,7 +129,7 @@ def test_the_text_is_the_direction_until_both_kinds_are_judged(rng: np.random.Ge
         assert found.tobytes() == text.tobytes()
 
 
-def test_a_pool_of_copies_keeps_the_texts_order(rng: np.random.Generator) -> None:
+def test_a_pool_of_copies_keeps_the_texts_order(rng):
     vectors, text = drawn_pool(rng, 1, 16)
     copies = np.repeat(vectors, 600, axis=0)
     moments = pool_moments([copies], text)
@@ -142,7 +137,7 @@ def test_a_pool_of_copies_keeps_the_texts_order(rng: np.random.Generator) -> Non
     assert found.tobytes() == text.tobytes()
 
 
-def test_scores_are_exact_and_ties_are_ordered_by_id(rng: np.random.Generator) -> None:
+def test_scores_are_exact_and_ties_are_ordered_by_id(rng):
     vectors, text = drawn_pool(rng, 700, 48)
     vectors = np.concatenate([vectors, vectors[:90]])
     image_ids = rng.permutation(10_000)[: len(vectors)]
@@ -158,9 +153,7 @@ orders = st.permutations(range(60))
 
 
 @given(orders, orders, st.sets(st.integers(0, 80)))
-def test_one_image_in_four_comes_from_the_frozen_order(
-    learned: list[int], frozen: list[int], judged: set[int]
-) -> None:
+def test_one_image_in_four_comes_from_the_frozen_order(learned, frozen, judged):
     queue = list(interleaved(learned, frozen, judged=judged))
     assert sorted(queue) == sorted(set(range(60)) - judged)
     left = list(queue)
@@ -170,13 +163,13 @@ def test_one_image_in_four_comes_from_the_frozen_order(
         left.remove(image)
 
 
-def test_an_order_that_ends_is_continued_by_the_other() -> None:
+def test_an_order_that_ends_is_continued_by_the_other():
     assert list(interleaved([5, 3], [1, 2, 3, 4, 5, 6], judged=[2])) == [5, 3, 1, 4, 6]
     assert list(interleaved([1, 2, 3, 4, 5, 6], [4], judged=[])) == [1, 2, 3, 4, 5, 6]
     assert list(interleaved([], [], judged=[7])) == []
 
 
-def test_a_queue_reads_no_further_than_it_is_read() -> None:
+def test_a_queue_reads_no_further_than_it_is_read():
     learned, frozen = iter(range(1000)), iter(range(1000, 2000))
     assert list(islice(interleaved(learned, frozen, judged=[]), 8)) == [
         *(0, 1, 2, 1000, 3, 4, 5, 1001)

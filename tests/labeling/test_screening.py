@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def screening(toy_model: Any, admin: Any, annotator: Any) -> Query:
+def screening(toy_model, admin, annotator) -> Query:
     """A screening query; an annotator has found 1 and 3 of six images, and handed it in."""
     make_images(6)
     query = screening_create(by=admin).queries.earliest("query_id")
@@ -46,9 +44,7 @@ def screening(toy_model: Any, admin: Any, annotator: Any) -> Query:
     return query_transition(query=query, to_state="submitted", by=annotator)
 
 
-def test_the_ready_queries_are_a_benchmark_without_releases(
-    screening: Query, admin: Any, clients: dict[str, Any]
-) -> None:
+def test_the_ready_queries_are_a_benchmark_without_releases(screening, admin, clients):
     benchmark = screening.benchmark
     assert set(benchmark.queries.values_list("text", flat=True)) == set(READY)
     first = benchmark.queries.earliest("query_id")
@@ -77,9 +73,7 @@ def test_the_ready_queries_are_a_benchmark_without_releases(
     assert claimed.benchmark == other.benchmark
 
 
-def test_what_was_found_is_withdrawn_after_review(
-    screening: Query, admin: Any, reviewer: Any, clients: dict[str, Any]
-) -> None:
+def test_what_was_found_is_withdrawn_after_review(screening, admin, reviewer, clients):
     with pytest.raises(Conflict):
         finds_withdraw(query=screening, grades=[3], reason="faces", by=reviewer)
     assert "data-finds" not in clients["reviewer"].get(f"/queries/{screening.pk}/").content.decode()
@@ -106,7 +100,7 @@ def test_what_was_found_is_withdrawn_after_review(
     assert withdrawal.withdrawn_by == reviewer
 
 
-def test_finds_of_other_queries_are_no_finds(screening: Query, admin: Any, annotator: Any) -> None:
+def test_finds_of_other_queries_are_no_finds(screening, admin, annotator):
     query = query_create(text="a toad", category="Species ID", created_by=admin)
     query_transition(query=query, to_state="open", by=admin)
     run_jobs()
@@ -118,8 +112,8 @@ def test_finds_of_other_queries_are_no_finds(screening: Query, admin: Any, annot
 
 
 def test_what_images_show_is_verified_species_by_species(
-    toy_model: Any, admin: Any, annotator: Any, reviewer: Any, clients: dict[str, Any]
-) -> None:
+    toy_model, admin, annotator, reviewer, clients
+):
     make_images(5)
     one = Species.objects.create(scientific_name="Vulpes vulpes")
     other = Species.objects.create(scientific_name="Lepus europaeus")
@@ -167,7 +161,7 @@ def test_what_images_show_is_verified_species_by_species(
         query_create(text="x", category="Species ID", created_by=admin, grades="evidence")
 
 
-def test_faces_are_flagged_once(tmp_path: Path, settings: Any, reviewer: Any, admin: Any) -> None:
+def test_faces_are_flagged_once(tmp_path, settings, reviewer, admin):
     settings.VAR_DIR = tmp_path / "var"
     for number, color in enumerate(("red", "blue", "red"), start=1):
         image_row(number, sha256=image_store(jpeg(color, (60 + number, 40))).sha256)
@@ -190,9 +184,7 @@ def test_faces_are_flagged_once(tmp_path: Path, settings: Any, reviewer: Any, ad
     assert ImageFlag.objects.count() == 1
 
 
-def test_an_image_that_leaves_meanwhile_stops_no_detector(
-    tmp_path: Path, settings: Any, reviewer: Any
-) -> None:
+def test_an_image_that_leaves_meanwhile_stops_no_detector(tmp_path, settings, reviewer):
     settings.VAR_DIR = tmp_path / "var"
     for number in (1, 2, 3):
         image_row(number, sha256=image_store(jpeg("red", (60 + number, 40))).sha256)
@@ -208,7 +200,7 @@ def test_an_image_that_leaves_meanwhile_stops_no_detector(
     assert ImageFlag.objects.get().image_id == 3
 
 
-def test_a_missing_detector_says_what_to_do(tmp_path: Path, reviewer: Any, annotator: Any) -> None:
+def test_a_missing_detector_says_what_to_do(tmp_path, reviewer, annotator):
     with pytest.raises(NoDetector, match=r"OpenCV|There is no file"):
         opencv_detector(tmp_path / "none.onnx", 0.8)
     with pytest.raises(CommandError, match=r"OpenCV|There is no file"):

@@ -58,7 +58,7 @@ def drawn_pool(seed: int, *, understood: bool, images: int = 2000) -> Pool:
         ("exhausted", Stop("exhausted")),
     ],
 )
-def test_stops_are_named_as_they_are_written(text: str, stop: Stop) -> None:
+def test_stops_are_named_as_they_are_written(text, stop):
     assert parse_stop(text, streak=30) == stop
     assert str(stop) == text
 
@@ -70,12 +70,12 @@ def test_stops_are_named_as_they_are_written(text: str, stop: Stop) -> None:
         *("certificate:90", "certificate:0.9:0.95", "certificate:nan", "exhausted:1", "all"),
     ],
 )
-def test_other_stops_are_refused(text: str) -> None:
+def test_other_stops_are_refused(text):
     with pytest.raises(ValueError, match="is no stop rule: write streak:100"):
         parse_stop(text)
 
 
-def test_a_pool_without_a_relevant_image_is_refused() -> None:
+def test_a_pool_without_a_relevant_image_is_refused():
     with pytest.raises(ValueError, match="No image is relevant"):
         Simulation(pool_of([0, 0, 0]))
 
@@ -84,13 +84,13 @@ def test_a_pool_without_a_relevant_image_is_refused() -> None:
 FOUND_AT = np.array([1, 3, 10])
 
 
-def test_labels_to_a_recall() -> None:
+def test_labels_to_a_recall():
     given = [measures.labels_to(FOUND_AT, recall) for recall in (0.01, 0.33, 0.34, 0.8, 1)]
     assert given == [1, 1, 3, 10, 10]
     assert measures.labels_to(np.arange(1, 21), 0.95) == 19
 
 
-def test_wss_erf_and_atd_are_those_of_asreview_insights() -> None:
+def test_wss_erf_and_atd_are_those_of_asreview_insights():
     """By hand: an even random order finds round(3 (i - 1) / 9) images in i labels: 0 0 1 1 1 2 2 2
     3 3. At most 95 % are 2 of 3 images: found after 3 labels, at random after 6. A tenth of the
     pool is one label: 1 found, at random none.
@@ -102,7 +102,7 @@ def test_wss_erf_and_atd_are_those_of_asreview_insights() -> None:
     assert measures.extra_found(np.array([2]), 4) == 0
 
 
-def test_curves() -> None:
+def test_curves():
     labels = measures.curve_labels(10)
     assert labels.tolist() == list(range(11))
     assert measures.curve_labels(5000)[[0, 1, -2, -1]].tolist() == [0, 1, 4950, 5000]
@@ -111,7 +111,7 @@ def test_curves() -> None:
     assert (3 * measures.ideal_curve(3, labels)).tolist() == [0, 1, 2, *[3] * 8]
 
 
-def test_binomial_intervals() -> None:
+def test_binomial_intervals():
     """Clopper and Pearson's, by the tables and the rule of three."""
     assert measures.binomial_interval(0, 10) == (0, pytest.approx(0.3085, abs=1e-4))
     assert measures.binomial_interval(10, 10) == (pytest.approx(0.6915, abs=1e-4), 1)
@@ -120,12 +120,12 @@ def test_binomial_intervals() -> None:
         measures.binomial_interval(0, 0)
 
 
-def test_the_fifth_percentile() -> None:
+def test_the_fifth_percentile():
     assert measures.fifth_percentile(range(1, 101)) == 5
     assert measures.fifth_percentile([7.0]) == 7
 
 
-def test_the_frozen_orders_figures() -> None:
+def test_the_frozen_orders_figures():
     relevant = np.zeros(100, np.bool_)
     relevant[[0, 4, 9, 19]] = True
     figures = Simulation(pool_of(relevant)).order("frozen")
@@ -135,7 +135,7 @@ def test_the_frozen_orders_figures() -> None:
     assert figures.curve[:11] == [0, *[0.25] * 4, *[0.5] * 5, 0.75]
 
 
-def test_a_random_order_is_as_random_as_it_should_be() -> None:
+def test_a_random_order_is_as_random_as_it_should_be():
     simulation = Simulation(scored_pool(200, 20, 5), seeds=400)
     figures = simulation.order("random")
     assert figures.runs == 400
@@ -146,9 +146,7 @@ def test_a_random_order_is_as_random_as_it_should_be() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=60), st.integers(1, 8), st.integers(0, 30))
-def test_a_streak_stops_where_the_labeling_pages_rule_does(
-    begin: list[bool], streak: int, minimum: int
-) -> None:
+def test_a_streak_stops_where_the_labeling_pages_rule_does(begin, streak, minimum):
     relevant = [*begin, *[False] * 40, True]
     labels = [(rank, "relevant" if hit else "not_relevant") for rank, hit in enumerate(relevant, 1)]
     stops = (
@@ -171,7 +169,7 @@ def test_a_streak_stops_where_the_labeling_pages_rule_does(
     assert own.labels == wanted
 
 
-def test_exhausting_labels_everything() -> None:
+def test_exhausting_labels_everything():
     figures = Simulation(scored_pool(300, 20, 2)).stop("frozen", parse_stop("exhausted"))
     assert (figures.runs, figures.labels, figures.recall, figures.saved) == (1, 300, 1, 0)
     assert (figures.exhausted, figures.below_target.share) == (1, 0)
@@ -215,7 +213,7 @@ def one_by_one(pool: Pool, stop: Stop, seed: int) -> tuple[int, int, list[AuditR
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_certificate_is_that_of_somebody_who_looks_after_every_label(seed: int) -> None:
+def test_a_certificate_is_that_of_somebody_who_looks_after_every_label(seed):
     pool = scored_pool(260, 25, 2, seed=seed)
     stop = Stop("certificate", streak=20, target=0.8)
     run = Simulation(pool, seeds=seed + 1).runs("frozen", stop)[seed]
@@ -224,7 +222,7 @@ def test_a_certificate_is_that_of_somebody_who_looks_after_every_label(seed: int
     assert run.certified == (labels < 260)
 
 
-def test_certificates_hold() -> None:
+def test_certificates_hold():
     """Half the runs end near the target, so that a false one would show."""
     simulation = Simulation(scored_pool(1000, 40, 2), seeds=300)
     figures = simulation.stop("frozen", parse_stop("certificate:0.7"))
@@ -240,7 +238,7 @@ def test_certificates_hold() -> None:
     assert streak.recall < figures.recall
 
 
-def test_somebody_who_misses_images_breaks_a_certificate() -> None:
+def test_somebody_who_misses_images_breaks_a_certificate():
     simulation = Simulation(scored_pool(1000, 40, 3), seeds=100, noise=0.4)
     figures = simulation.stop("frozen", parse_stop("certificate:0.8"))
     assert figures.recall < 0.7
@@ -251,7 +249,7 @@ def test_somebody_who_misses_images_breaks_a_certificate() -> None:
     assert everything.recall == pytest.approx(0.6, abs=0.03)
 
 
-def test_only_what_depends_on_chance_runs_again() -> None:
+def test_only_what_depends_on_chance_runs_again():
     exact = Simulation(drawn_pool(0, understood=True, images=300), seeds=7, active_seeds=3)
     missing = Simulation(exact.pool, seeds=7, active_seeds=3, noise=0.1)
     streak, certificate = parse_stop("streak:10"), parse_stop("certificate:0.5", streak=10)
@@ -267,7 +265,7 @@ def test_only_what_depends_on_chance_runs_again() -> None:
     assert runs(missing, "active") == [3, 3, 3]
 
 
-def test_the_same_seeds_give_the_same_figures() -> None:
+def test_the_same_seeds_give_the_same_figures():
     stop = parse_stop("certificate:0.9", streak=20)
     first, again = (
         Simulation(drawn_pool(1, understood=False, images=300), seeds=5).stop("active", stop)
@@ -276,7 +274,7 @@ def test_the_same_seeds_give_the_same_figures() -> None:
     assert first == again
 
 
-def test_the_order_that_learns_begins_with_the_frozen_one_and_learns_after_ten_labels() -> None:
+def test_the_order_that_learns_begins_with_the_frozen_one_and_learns_after_ten_labels():
     pool = drawn_pool(0, understood=False, images=400)
     following = active_order(pool)
     labels = np.full(400, -1, np.int8)
@@ -294,9 +292,7 @@ def test_the_order_that_learns_begins_with_the_frozen_one_and_learns_after_ten_l
     ("understood", "most"),
     [pytest.param(False, 0.5, id="half its text missing"), pytest.param(True, 1.1, id="whole")],
 )
-def test_what_the_model_misses_is_learned_and_the_rest_costs_little(
-    understood: bool, most: float
-) -> None:
+def test_what_the_model_misses_is_learned_and_the_rest_costs_little(understood, most):
     """Labels to 95 % of the relevant against the frozen order, geometric mean of five corpora."""
     ratios = []
     for seed in range(5):
@@ -306,6 +302,6 @@ def test_what_the_model_misses_is_learned_and_the_rest_costs_little(
     assert np.exp(np.mean(np.log(ratios))) <= most
 
 
-def test_shares_have_their_interval() -> None:
+def test_shares_have_their_interval():
     share = Share.of(3, 10)
     assert (share.share, share.low, share.high) == pytest.approx((0.3, 0.0667, 0.6525), abs=1e-4)

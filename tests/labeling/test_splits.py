@@ -43,9 +43,7 @@ def sizes(queries: Mapping[int, str]) -> Counter[str]:
 
 
 @given(queries_of, shares, seeds, st.booleans())
-def test_the_total_is_the_rounded_share(
-    queries: dict[int, str], share: float, seed: int, stratify: bool
-) -> None:
+def test_the_total_is_the_rounded_share(queries, share, seed, stratify):
     splits = draw(queries, share, seed, stratify=stratify)
     assert list(splits) == sorted(queries)
     assert set(splits.values()) <= {"val", "test"}
@@ -54,9 +52,7 @@ def test_the_total_is_the_rounded_share(
 
 
 @given(queries_of, shares, seeds)
-def test_each_category_gets_its_share_rounded_up_or_down(
-    queries: dict[int, str], share: float, seed: int
-) -> None:
+def test_each_category_gets_its_share_rounded_up_or_down(queries, share, seed):
     found = vals(draw(queries, share, seed), queries)
     for category, size in sizes(queries).items():
         ideal = Fraction(str(share)) * size
@@ -64,9 +60,7 @@ def test_each_category_gets_its_share_rounded_up_or_down(
 
 
 @given(queries_of, shares, seeds)
-def test_those_rounded_up_have_the_larger_remainders(
-    queries: dict[int, str], share: float, seed: int
-) -> None:
+def test_those_rounded_up_have_the_larger_remainders(queries, share, seed):
     found = vals(draw(queries, share, seed), queries)
     ideals = {name: Fraction(str(share)) * size for name, size in sizes(queries).items()}
     up = [ideal % 1 for name, ideal in ideals.items() if found[name] > ideal]
@@ -75,9 +69,7 @@ def test_those_rounded_up_have_the_larger_remainders(
 
 
 @given(queries_of, shares, seeds, st.booleans(), st.randoms())
-def test_the_order_in_which_queries_come_says_nothing(
-    queries: dict[int, str], share: float, seed: int, stratify: bool, random: Any
-) -> None:
+def test_the_order_in_which_queries_come_says_nothing(queries, share, seed, stratify, random):
     items = list(queries.items())
     random.shuffle(items)
     again = draw(dict(items), share, seed, stratify=stratify)
@@ -86,9 +78,7 @@ def test_the_order_in_which_queries_come_says_nothing(
 
 @given(queries_of, queries_of, shares, seeds, st.booleans())
 @settings(max_examples=200)
-def test_what_is_drawn_stays_when_others_are_added(
-    first: dict[int, str], added: dict[int, str], share: float, seed: int, stratify: bool
-) -> None:
+def test_what_is_drawn_stays_when_others_are_added(first, added, share, seed, stratify):
     before = draw(first, share, seed, stratify=stratify)
     everything = added | first
     after = draw(everything, share, seed, stratify=stratify, fixed=before)
@@ -100,8 +90,8 @@ def test_what_is_drawn_stays_when_others_are_added(
 
 @given(queries_of, st.data(), shares, seeds, st.booleans())
 def test_the_new_ones_steer_towards_the_share_whatever_is_fixed(
-    queries: dict[int, str], data: Any, share: float, seed: int, stratify: bool
-) -> None:
+    queries, data, share, seed, stratify
+):
     fixed = data.draw(
         st.dictionaries(st.sampled_from(sorted(queries)), st.sampled_from(["val", "test"]))
     )
@@ -114,9 +104,7 @@ def test_the_new_ones_steer_towards_the_share_whatever_is_fixed(
 
 
 @given(queries_of, shares, seeds)
-def test_no_exchange_between_two_categories_comes_nearer(
-    queries: dict[int, str], share: float, seed: int
-) -> None:
+def test_no_exchange_between_two_categories_comes_nearer(queries, share, seed):
     fixed = dict.fromkeys(sorted(queries)[::3], "val")
     after = draw(queries, share, seed, fixed=fixed)
     found, held = vals(after, queries), vals(fixed, queries)
@@ -133,13 +121,13 @@ def test_no_exchange_between_two_categories_comes_nearer(
                 assert far(giver, -1) + far(taker, 1) >= far(giver, 0) + far(taker, 0)
 
 
-def test_another_seed_draws_others() -> None:
+def test_another_seed_draws_others():
     queries = dict.fromkeys(range(200), "Species ID")
     drawn = {tuple(draw(queries, 0.2, seed).items()) for seed in range(5)}
     assert len(drawn) == 5
 
 
-def test_each_query_is_as_likely_as_any_other() -> None:
+def test_each_query_is_as_likely_as_any_other():
     queries = dict.fromkeys(range(20), "Species ID")
     times = Counter(
         i for seed in range(2000) for i, s in draw(queries, 0.5, seed).items() if s == "val"
@@ -148,7 +136,7 @@ def test_each_query_is_as_likely_as_any_other() -> None:
     assert all(abs(times[query_id] - 1000) < 112 for query_id in queries)
 
 
-def test_inquires_own_queries_at_its_own_share(shared_dir: Any) -> None:
+def test_inquires_own_queries_at_its_own_share(shared_dir):
     queries = {}
     for split in ("val", "test"):
         path = shared_dir / "inquire" / f"inquire_queries_{split}.csv"
@@ -174,6 +162,6 @@ def test_inquires_own_queries_at_its_own_share(shared_dir: Any) -> None:
         (0.5, {9: "val"}, "Query 9 is fixed"),
     ],
 )
-def test_what_makes_no_sense_is_refused(share: float, fixed: dict[int, str], words: str) -> None:
+def test_what_makes_no_sense_is_refused(share, fixed, words):
     with pytest.raises(ValueError, match=words):
         draw({1: "Species ID"}, share, fixed=fixed)

@@ -4,7 +4,6 @@ import json
 import random
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -150,7 +149,7 @@ def test_impossible_settings_are_refused(setting, message):
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=[case["name"] for case in VECTORS])
-def test_what_the_labeling_page_must_say_too(case: dict[str, Any]):
+def test_what_the_labeling_page_must_say_too(case):
     given = case["input"]
     labels = [
         (rank, LETTERS[letter])

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.core.management import call_command
-from rest_framework.test import APIClient
 
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import QueryExample
 from retrieval.corpus.models import Image, SpeciesName
-from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
 from tests.labeling.judging import judge
 
 READS = [
@@ -21,20 +18,14 @@ READS = [
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(3)
 
 
 @pytest.mark.parametrize("path", READS)
 def test_everybody_who_is_logged_in_reads(
-    path: str,
-    images: list[Image],
-    open_query: MakeQuery,
-    anonymous_api: APIClient,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-    admin_api: APIClient,
-) -> None:
+    path, images, open_query, anonymous_api, annotator_api, reviewer_api, admin_api
+):
     address = f"/api/queries/{open_query().pk}/{path}"
     statuses = [
         api.get(address).status_code
@@ -49,15 +40,8 @@ def test_everybody_who_is_logged_in_reads(
 
 @pytest.mark.parametrize("state", ["draft", "submitted", "complete", "rejected"])
 def test_a_query_that_is_not_theirs_does_not_exist_for_an_annotator(
-    state: str,
-    images: list[Image],
-    open_query: MakeQuery,
-    admin: Any,
-    annotator: Any,
-    annotator_api: APIClient,
-    other_annotator_api: APIClient,
-    reviewer_api: APIClient,
-) -> None:
+    state, images, open_query, admin, annotator, annotator_api, other_annotator_api, reviewer_api
+):
     query = open_query()
     judge(query, annotator, [0], "relevant")
     reason = "other" if state == "rejected" else ""
@@ -73,13 +57,7 @@ def test_a_query_that_is_not_theirs_does_not_exist_for_an_annotator(
     assert other_annotator_api.delete(f"{examples}{FIRST_ID}/").status_code == 404
 
 
-def test_only_admins_pin_examples(
-    images: list[Image],
-    open_query: MakeQuery,
-    anonymous_api: APIClient,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-) -> None:
+def test_only_admins_pin_examples(images, open_query, anonymous_api, annotator_api, reviewer_api):
     query = open_query()
     QueryExample.objects.create(query=query, image=images[0], relevant=True)
     address = f"/api/queries/{query.pk}/examples/"
@@ -91,12 +69,8 @@ def test_only_admins_pin_examples(
 
 
 def test_no_name_of_a_species_gets_to_whom_they_are_hidden_from(
-    toy_model: Any,
-    open_query: MakeQuery,
-    settings: Any,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-) -> None:
+    toy_model, open_query, settings, annotator_api, reviewer_api
+):
     lineage = {
         "kingdom": "Animalia", "phylum": "Chordata", "class_name": "Amphibia", "order": "Anura",
         "family": "Bufonidae", "lookalike_group": "brown toads",
@@ -127,7 +101,7 @@ def test_no_name_of_a_species_gets_to_whom_they_are_hidden_from(
     assert len(reviewer_api.get(f"/api/queries/{query.pk}/facets/").json()["species"]) == 2
 
 
-def test_the_description_of_the_api_has_no_warnings(tmp_path: Any) -> None:
+def test_the_description_of_the_api_has_no_warnings(tmp_path):
     file = tmp_path / "schema.yml"
     call_command("spectacular", "--fail-on-warn", "--validate", "--file", str(file))
     schema = file.read_text()

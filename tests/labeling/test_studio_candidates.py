@@ -12,12 +12,12 @@ from labeling.queries.models import Query
 from labeling.studio.candidates import candidates_at
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
-from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
 from tests.labeling.judging import judge
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(6)
 
 
@@ -31,9 +31,7 @@ def ranks(body: Any) -> list[int]:
     return [one["rank"] for one in body["results"]]
 
 
-def test_everything_that_is_told_of_a_candidate(
-    toy_model: Any, open_query: MakeQuery, annotator: Any, annotator_api: APIClient
-) -> None:
+def test_everything_that_is_told_of_a_candidate(toy_model, open_query, annotator, annotator_api):
     [image] = make_images(1, species=make_species("Bufo bufo"))
     Image.objects.update(license="cc-by", rights_holder="(c) Some Body")
     ImageFlag.objects.create(image=image, kind="person", raised_by=annotator)
@@ -48,11 +46,7 @@ def test_everything_that_is_told_of_a_candidate(
         "thumbnail_url": "/images/1001/00000000-thumb.jpg",
         "width": 4,
         "height": 3,
-        "species": {
-            "id": image.species_id,
-            "scientific_name": "Bufo bufo",
-            "common_name": "",
-        },
+        "species": {"id": image.species_id, "scientific_name": "Bufo bufo", "common_name": ""},
         "latitude": 1.5,
         "longitude": -2.5,
         "location_uncertainty": None,
@@ -67,12 +61,8 @@ def test_everything_that_is_told_of_a_candidate(
 
 
 def test_open_flags_of_everybody_each_kind_once(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    annotator_api: APIClient,
-) -> None:
+    images, open_query, annotator, other_annotator, annotator_api
+):
     for who in (annotator, other_annotator):
         for kind in ("wrong_species", "duplicate"):
             ImageFlag.objects.create(image=images[1], kind=kind, raised_by=who)
@@ -84,9 +74,7 @@ def test_open_flags_of_everybody_each_kind_once(
     assert [one["flags"] for one in results] == [[], ["duplicate", "wrong_species"], [], [], [], []]
 
 
-def test_withdrawn_images_are_left_out_and_ranks_stay(
-    images: list[Image], open_query: MakeQuery, reviewer: Any, annotator_api: APIClient
-) -> None:
+def test_withdrawn_images_are_left_out_and_ranks_stay(images, open_query, reviewer, annotator_api):
     query = open_query()
     withdrawal = ImageWithdrawal.objects.create(
         image=images[1], withdrawn_by=reviewer, withdrawn_at=timezone.now()
@@ -102,9 +90,7 @@ def test_withdrawn_images_are_left_out_and_ranks_stay(
     assert ranks(shown(annotator_api, query)) == [1, 2, 3, 4, 5, 6]
 
 
-def test_chosen_ranks_come_in_the_list_order(
-    images: list[Image], open_query: MakeQuery, annotator: Any, annotator_api: APIClient
-) -> None:
+def test_chosen_ranks_come_in_the_list_order(images, open_query, annotator, annotator_api):
     query = open_query()
     judge(query, annotator, [4], "unsure")
     body = shown(annotator_api, query, ranks="5,2,5,99")
@@ -119,9 +105,7 @@ def test_chosen_ranks_come_in_the_list_order(
 @pytest.mark.parametrize(
     "value", ["", ",", "1,", "0", "-1", "x", "1.5", "2147483648", "٣", "1 2", ",".join("9" * 501)]
 )
-def test_ranks_that_are_none(
-    value: str, images: list[Image], open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_ranks_that_are_none(value, images, open_query, annotator_api):
     address = f"/api/queries/{open_query().pk}/candidates/"
     if value.startswith("9,9"):
         value = ",".join(str(rank) for rank in range(1, 502))
@@ -129,21 +113,14 @@ def test_ranks_that_are_none(
     assert (answer.status_code, fields(answer)) == (400, ["ranks"])
 
 
-def test_500_ranks_are_taken(
-    images: list[Image], open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_500_ranks_are_taken(images, open_query, annotator_api):
     wanted = ",".join(str(rank) for rank in range(3, 503))
     assert ranks(shown(annotator_api, open_query(), ranks=wanted)) == [3, 4, 5, 6]
 
 
 def test_candidates_take_as_many_queries_however_many_there_are(
-    toy_model: Any,
-    open_query: MakeQuery,
-    annotator: Any,
-    annotator_api: APIClient,
-    settings: Any,
-    django_assert_num_queries: Any,
-) -> None:
+    toy_model, open_query, annotator, annotator_api, settings, django_assert_num_queries
+):
     for number in range(4):
         make_images(60, first=60 * number, species=make_species(f"Bufo b{number}"))
     query = open_query()
@@ -163,8 +140,6 @@ def test_candidates_take_as_many_queries_however_many_there_are(
     assert {one.species for one in page} == {None}
 
 
-def test_a_list_that_is_not_ready_has_no_candidates(
-    images: list[Image], new_query: MakeQuery, admin: Any, admin_api: APIClient
-) -> None:
+def test_a_list_that_is_not_ready_has_no_candidates(images, new_query, admin, admin_api):
     body = shown(admin_api, new_query(), ranks="1,2")
     assert (body["results"], body["list"]["state"]) == ([], "none")

@@ -15,7 +15,7 @@ from labeling.queries.models import Query
 from labeling.studio.filters import CandidateFilter, facets, matching_ranks
 from retrieval.corpus.models import Image, ImageWithdrawal, Species, SpeciesName
 from retrieval.flags.models import ImageFlag
-from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
 from tests.labeling.judging import judge
 
 
@@ -24,7 +24,7 @@ def change(number: int, **values: Any) -> None:
 
 
 @pytest.fixture
-def query(toy_model: Any, open_query: MakeQuery) -> Query:
+def query(toy_model, open_query) -> Query:
     """Rank n is toy image n - 1."""
     toad, newt = make_species("Bufo bufo"), make_species("Triturus cristatus")
     SpeciesName.objects.create(species=toad, language="en", name="Toad", search_text="toad")
@@ -98,13 +98,7 @@ FILTERS: list[tuple[dict[str, Any], list[int]]] = [
 ]
 
 
-def test_filters(
-    query: Query,
-    annotator: Any,
-    other_annotator: Any,
-    annotator_api: APIClient,
-    subtests: pytest.Subtests,
-) -> None:
+def test_filters(query, annotator, other_annotator, annotator_api, subtests):
     judge(query, annotator, [0, 5], "unsure")
     judge(query, other_annotator, [1], "relevant")
     for number in (1, 5):
@@ -120,9 +114,7 @@ def test_filters(
             assert found(annotator_api, query, **parameters) == ranks
 
 
-def test_species_any_of_several_and_with_other_filters(
-    query: Query, annotator_api: APIClient
-) -> None:
+def test_species_any_of_several_and_with_other_filters(query, annotator_api):
     toad, newt = Species.objects.order_by("scientific_name").values_list("pk", flat=True)
     assert found(annotator_api, query, species=toad) == [1, 2, 3]
     assert found(annotator_api, query, species=[toad, newt]) == [1, 2, 3, 4, 5]
@@ -130,9 +122,7 @@ def test_species_any_of_several_and_with_other_filters(
     assert found(annotator_api, query, species=[toad, newt], month=5, license="") == [4]
 
 
-def test_withdrawn_images_match_nothing(
-    query: Query, reviewer: Any, annotator_api: APIClient
-) -> None:
+def test_withdrawn_images_match_nothing(query, reviewer, annotator_api):
     for number in (0, 7):
         ImageWithdrawal.objects.create(
             image_id=FIRST_ID + number, withdrawn_by=reviewer, withdrawn_at=timezone.now()
@@ -175,18 +165,14 @@ BAD_VALUES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_bad_values_are_named(
-    query: Query, annotator_api: APIClient, subtests: pytest.Subtests
-) -> None:
+def test_bad_values_are_named(query, annotator_api, subtests):
     for parameters, field in BAD_VALUES:
         with subtests.test(**parameters):
             answer = annotator_api.get(f"/api/queries/{query.pk}/matching/", parameters)
             assert (answer.status_code, fields(answer)) == (400, [field])
 
 
-def test_what_a_list_can_be_filtered_by(
-    query: Query, reviewer: Any, annotator_api: APIClient
-) -> None:
+def test_what_a_list_can_be_filtered_by(query, reviewer, annotator_api):
     toad, newt = Species.objects.order_by("scientific_name")
     address = f"/api/queries/{query.pk}/facets/"
     assert annotator_api.get(address).json() == {
@@ -198,12 +184,7 @@ def test_what_a_list_can_be_filtered_by(
         ],
         "species": [
             {"id": toad.pk, "scientific_name": "Bufo bufo", "common_name": "Toad", "count": 3},
-            {
-                "id": newt.pk,
-                "scientific_name": "Triturus cristatus",
-                "common_name": "",
-                "count": 2,
-            },
+            {"id": newt.pk, "scientific_name": "Triturus cristatus", "common_name": "", "count": 2},
         ],
         "dates": {"first": "2019-12-31", "last": "2021-05-10"},
         "with_place": 5,
@@ -223,8 +204,8 @@ def test_what_a_list_can_be_filtered_by(
 
 
 def test_at_most_200_species_are_offered_those_with_the_most_images(
-    toy_model: Any, open_query: MakeQuery, annotator: Any
-) -> None:
+    toy_model, open_query, annotator
+):
     for number in range(201):
         make_images(1, first=number, species=make_species(f"Genus s{200 - number:03}"))
     make_images(1, first=201, species=Species.objects.get(scientific_name="Genus s007"))
@@ -236,15 +217,8 @@ def test_at_most_200_species_are_offered_those_with_the_most_images(
     assert names == sorted(names)
 
 
-def test_facets_of_nothing(
-    toy_model: Any, open_query: MakeQuery, new_query: MakeQuery, admin_api: APIClient
-) -> None:
-    empty = {
-        "licenses": [],
-        "species": [],
-        "dates": {"first": None, "last": None},
-        "with_place": 0,
-    }
+def test_facets_of_nothing(toy_model, open_query, new_query, admin_api):
+    empty = {"licenses": [], "species": [], "dates": {"first": None, "last": None}, "with_place": 0}
     [image] = make_images(1)
     opened = open_query()
     image.delete()
@@ -254,8 +228,8 @@ def test_facets_of_nothing(
 
 
 def test_matching_and_facets_take_few_queries(
-    query: Query, annotator: Any, annotator_api: APIClient, django_assert_num_queries: Any
-) -> None:
+    query, annotator, annotator_api, django_assert_num_queries
+):
     # Each with one query for the token.
     everything = {
         "date_from": "2000-01-01", "date_to": "2030-01-01", "month": [5, 6], "license": "cc-by",
@@ -267,9 +241,7 @@ def test_matching_and_facets_take_few_queries(
         annotator_api.get(f"/api/queries/{query.pk}/facets/")
 
 
-def test_the_image_table_is_never_read_whole(
-    toy_model: Any, open_query: MakeQuery, annotator: Any, settings: Any
-) -> None:
+def test_the_image_table_is_never_read_whole(toy_model, open_query, annotator, settings):
     settings.CANDIDATE_DEPTH = 900
     make_images(1000)
     make_images(3000, first=1000, embedded=False)

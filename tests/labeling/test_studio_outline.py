@@ -17,12 +17,12 @@ from labeling.queries.models import Query
 from labeling.studio.outline import MOST_EVENTS, changes_since, outline
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
-from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species, run_jobs
+from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(8)
 
 
@@ -56,9 +56,7 @@ def changed(api: APIClient, query: Query, **parameters: int) -> Any:
     return answer.json()
 
 
-def test_a_fresh_list_in_short(
-    images: list[Image], open_query: MakeQuery, annotator: Any, annotator_api: APIClient
-) -> None:
+def test_a_fresh_list_in_short(images, open_query, annotator, annotator_api):
     query = open_query()
     body = outlined(annotator_api, query)
     assert list(body) == [
@@ -76,13 +74,8 @@ def test_a_fresh_list_in_short(
 
 
 def test_own_labels_and_where_they_were_made(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    annotator_api: APIClient,
-    other_annotator_api: APIClient,
-) -> None:
+    images, open_query, annotator, other_annotator, annotator_api, other_annotator_api
+):
     query = open_query()
     record(
         query,
@@ -105,22 +98,14 @@ def test_own_labels_and_where_they_were_made(
     assert outlined(other_annotator_api, query)["sources"] == "---l----"
 
 
-def test_labels_taken_back_are_gone(
-    images: list[Image], open_query: MakeQuery, annotator: Any, annotator_api: APIClient
-) -> None:
+def test_labels_taken_back_are_gone(images, open_query, annotator, annotator_api):
     query = open_query()
     record(query, annotator, item(0, "relevant"), item(1, "unsure"), item(0, None))  # type: ignore[arg-type]
     body = outlined(annotator_api, query)
     assert (body["relevance"], body["sources"]) == ("-u------", "-l------")
 
 
-def test_withdrawn_and_flagged_ranks(
-    images: list[Image],
-    open_query: MakeQuery,
-    reviewer: Any,
-    annotator: Any,
-    annotator_api: APIClient,
-) -> None:
+def test_withdrawn_and_flagged_ranks(images, open_query, reviewer, annotator, annotator_api):
     query = open_query()
     judge(query, annotator, [1], "relevant")
     withdraw(6, reviewer)
@@ -139,9 +124,7 @@ def test_withdrawn_and_flagged_ranks(
 
 
 @pytest.mark.usefixtures("images")
-def test_the_outline_of_a_list_that_is_not_there(
-    new_query: MakeQuery, admin: Any, admin_api: APIClient
-) -> None:
+def test_the_outline_of_a_list_that_is_not_there(new_query, admin, admin_api):
     draft = new_query()
     for state, can_label in (("none", False), ("building", True)):
         if state == "building":
@@ -155,14 +138,14 @@ def test_the_outline_of_a_list_that_is_not_there(
 
 
 def test_outline_and_changes_take_few_queries_whatever_the_length(
-    open_query: MakeQuery,
-    toy_model: Any,
-    annotator: Any,
-    other_annotator: Any,
-    reviewer: Any,
-    annotator_api: APIClient,
-    django_assert_num_queries: Any,
-) -> None:
+    open_query,
+    toy_model,
+    annotator,
+    other_annotator,
+    reviewer,
+    annotator_api,
+    django_assert_num_queries,
+):
     make_images(300)
     query = open_query()
     judge(query, annotator, range(0, 300, 2), "not_relevant")
@@ -184,8 +167,8 @@ def test_outline_and_changes_take_few_queries_whatever_the_length(
 
 
 def test_the_minimum_of_labels_is_that_of_queries_without_a_filter(
-    toy_model: Any, open_query: MakeQuery, annotator_api: APIClient, settings: Any
-) -> None:
+    toy_model, open_query, annotator_api, settings
+):
     settings.MINIMUM_LABELS = 500
     toad = make_species("Bufo bufo")
     make_images(1, species=toad)
@@ -194,21 +177,15 @@ def test_the_minimum_of_labels_is_that_of_queries_without_a_filter(
     assert outlined(annotator_api, filtered)["minimum_labels"] == 0
 
 
-def test_an_outline_is_compact(
-    images: list[Image], open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_an_outline_is_compact(images, open_query, annotator_api):
     content = annotator_api.get(f"/api/queries/{open_query().pk}/outline/").content
     assert b'"images":[1001,1002,' in content
     assert b'"scores":[1.0,0.9995,0.999,' in content
 
 
 def test_changes_are_ones_own_and_the_last_of_each_image(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    annotator_api: APIClient,
-) -> None:
+    images, open_query, annotator, other_annotator, annotator_api
+):
     query = open_query()
     judge(query, annotator, [0], "relevant")
     cursor = outlined(annotator_api, query)["cursor"]
@@ -236,9 +213,7 @@ def test_changes_are_ones_own_and_the_last_of_each_image(
     assert len(changed(annotator_api, query)["own"]) == 3
 
 
-def test_many_changes_come_in_parts(
-    toy_model: Any, open_query: MakeQuery, annotator: Any, annotator_api: APIClient
-) -> None:
+def test_many_changes_come_in_parts(toy_model, open_query, annotator, annotator_api):
     make_images(MOST_EVENTS + 5)
     query = open_query()
     judge(query, annotator, range(MOST_EVENTS + 5), "not_relevant")
@@ -249,12 +224,8 @@ def test_many_changes_come_in_parts(
 
 
 def test_changes_of_images_outside_the_list_have_no_rank(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    annotator_api: APIClient,
-    settings: Any,
-) -> None:
+    images, open_query, annotator, annotator_api, settings
+):
     settings.CANDIDATE_DEPTH = 3
     query = open_query()
     record(query, annotator, item(6, "relevant", source="similar"))
@@ -276,8 +247,8 @@ def test_changes_of_images_outside_the_list_have_no_rank(
 
 
 def test_a_new_list_shows_in_the_changes_with_its_own_ranks(
-    toy_model: Any, open_query: MakeQuery, annotator: Any, admin: Any, annotator_api: APIClient
-) -> None:
+    toy_model, open_query, annotator, admin, annotator_api
+):
     toad = make_species("Bufo bufo")
     make_images(2)
     make_images(2, first=2, species=toad)
@@ -296,14 +267,8 @@ def test_a_new_list_shows_in_the_changes_with_its_own_ranks(
 
 
 def test_others_are_counted_and_nothing_else_is_told_of_them(
-    images: list[Image],
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    reviewer: Any,
-    annotator_api: APIClient,
-    other_annotator_api: APIClient,
-) -> None:
+    images, open_query, annotator, other_annotator, reviewer, annotator_api, other_annotator_api
+):
     query = open_query()
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0, 1, 2], "unsure")
@@ -323,9 +288,7 @@ def test_others_are_counted_and_nothing_else_is_told_of_them(
     assert [(one["annotator"], one["judged"]) for one in others] == [("ann", 1)]
 
 
-def test_a_query_that_is_closed_shows_in_the_changes(
-    images: list[Image], open_query: MakeQuery, annotator: Any, annotator_api: APIClient
-) -> None:
+def test_a_query_that_is_closed_shows_in_the_changes(images, open_query, annotator, annotator_api):
     query = open_query()
     judge(query, annotator, [0], "relevant")
     assert changed(annotator_api, query)["query"] == {"state": "open", "can_label": True}
@@ -335,16 +298,12 @@ def test_a_query_that_is_closed_shows_in_the_changes(
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1", "9223372036854775808", "1.5"])
-def test_a_cursor_is_a_number(
-    cursor: str, images: list[Image], open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_a_cursor_is_a_number(cursor, images, open_query, annotator_api):
     answer = annotator_api.get(f"/api/queries/{open_query().pk}/changes/", {"cursor": cursor})
     assert (answer.status_code, fields(answer)) == (400, ["cursor"])
 
 
-def test_imported_judgments_are_marked(
-    images: list[Image], open_query: MakeQuery, annotator: Any, annotator_api: APIClient
-) -> None:
+def test_imported_judgments_are_marked(images, open_query, annotator, annotator_api):
     query = open_query()
     data = f"query_id,image_id,relevance\n{query.query_id},{FIRST_ID + 2},relevant\n"
     judgments_import(name="j.csv", data=data.encode(), annotator=annotator)

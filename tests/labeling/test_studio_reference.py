@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from labeling.lifecycle.examples import MOST_PINNED
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.models import Image, ImageWithdrawal, Species, SpeciesName
-from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
 
 
 def read(api: APIClient, query: Query) -> Any:
@@ -35,9 +35,7 @@ def withdraw(number: int, by: Any) -> None:
     )
 
 
-def test_a_query_without_filter_has_its_guidelines_only(
-    toy_model: Any, open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_a_query_without_filter_has_its_guidelines_only(toy_model, open_query, annotator_api):
     make_images(1)
     assert read(annotator_api, open_query(guidelines="Count tails.")) == {
         "guidelines": "Count tails.",
@@ -49,9 +47,7 @@ def test_a_query_without_filter_has_its_guidelines_only(
     }
 
 
-def test_everything_that_is_told_of_a_species(
-    toy_model: Any, open_query: MakeQuery, reviewer: Any, annotator_api: APIClient
-) -> None:
+def test_everything_that_is_told_of_a_species(toy_model, open_query, reviewer, annotator_api):
     toad = make_species(
         "Bufo bufo",
         kingdom="Animalia",
@@ -107,9 +103,7 @@ def test_everything_that_is_told_of_a_species(
     ]
 
 
-def test_without_a_group_the_genus_stands_for_look_alikes(
-    toy_model: Any, open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_without_a_group_the_genus_stands_for_look_alikes(toy_model, open_query, annotator_api):
     group = make_species("Aus solus", lookalike_group="alone")  # nobody else is in its group
     for epithet in "jihgfedcba":
         make_species(f"Aus {epithet}")
@@ -134,12 +128,8 @@ def test_without_a_group_the_genus_stands_for_look_alikes(
 
 
 def test_fifty_species_by_name_in_as_many_queries_as_one(
-    toy_model: Any,
-    open_query: MakeQuery,
-    admin: Any,
-    annotator_api: APIClient,
-    django_assert_num_queries: Any,
-) -> None:
+    toy_model, open_query, admin, annotator_api, django_assert_num_queries
+):
     kinds = [make_species(f"Genus{n // 6} s{n:02}") for n in range(53)]
     for number, one in enumerate(kinds):
         make_images(7, first=7 * number, species=one)
@@ -161,13 +151,8 @@ def test_fifty_species_by_name_in_as_many_queries_as_one(
 
 
 def test_hidden_names_leave_guidelines_and_pinned_images(
-    toy_model: Any,
-    open_query: MakeQuery,
-    settings: Any,
-    annotator_api: APIClient,
-    reviewer_api: APIClient,
-    django_assert_num_queries: Any,
-) -> None:
+    toy_model, open_query, settings, annotator_api, reviewer_api, django_assert_num_queries
+):
     toad = make_species("Bufo bufo", family="Bufonidae")
     make_species("Bufo spinosus")
     make_images(2, species=toad)
@@ -189,12 +174,8 @@ def test_hidden_names_leave_guidelines_and_pinned_images(
 
 
 def test_examples_are_pinned_changed_and_taken_away(
-    toy_model: Any,
-    open_query: MakeQuery,
-    admin: Any,
-    admin_api: APIClient,
-    annotator_api: APIClient,
-) -> None:
+    toy_model, open_query, admin, admin_api, annotator_api
+):
     make_images(4)
     query = open_query()
     address = f"/api/queries/{query.pk}/examples/"
@@ -221,9 +202,7 @@ def test_examples_are_pinned_changed_and_taken_away(
     assert [one["image"] - FIRST_ID for one in read(annotator_api, query)["pinned"]] == [1, 0]
 
 
-def test_examples_are_of_one_query_and_never_withdrawn(
-    toy_model: Any, open_query: MakeQuery, reviewer: Any, admin_api: APIClient
-) -> None:
+def test_examples_are_of_one_query_and_never_withdrawn(toy_model, open_query, reviewer, admin_api):
     make_images(2)
     query, other = open_query(), open_query("a newt")
     address = f"/api/queries/{query.pk}/examples/"
@@ -239,9 +218,7 @@ def test_examples_are_of_one_query_and_never_withdrawn(
     assert QueryExample.objects.count() == 1
 
 
-def test_there_is_room_for_40_examples(
-    toy_model: Any, open_query: MakeQuery, admin_api: APIClient
-) -> None:
+def test_there_is_room_for_40_examples(toy_model, open_query, admin_api):
     make_images(MOST_PINNED + 1)
     address = f"/api/queries/{open_query().pk}/examples/"
     for number in range(MOST_PINNED):
@@ -270,9 +247,7 @@ def test_there_is_room_for_40_examples(
     ],
     ids=str,
 )
-def test_bad_examples_are_named(
-    body: Any, named: list[str], toy_model: Any, open_query: MakeQuery, admin_api: APIClient
-) -> None:
+def test_bad_examples_are_named(body, named, toy_model, open_query, admin_api):
     make_images(1)
     answer = admin_api.post(f"/api/queries/{open_query().pk}/examples/", body)
     assert (answer.status_code, fields(answer)) == (400, named)
@@ -280,9 +255,7 @@ def test_bad_examples_are_named(
 
 
 @pytest.mark.parametrize("image", ["x", "-1", "1.5", "9" * 19, "99", "٣"])
-def test_taking_away_what_is_no_example(
-    image: str, toy_model: Any, open_query: MakeQuery, admin_api: APIClient
-) -> None:
+def test_taking_away_what_is_no_example(image, toy_model, open_query, admin_api):
     make_images(1)
     answer = admin_api.delete(f"/api/queries/{open_query().pk}/examples/{image}/")
     assert answer.status_code == 404

@@ -14,7 +14,7 @@ from labeling.queries.models import Query
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.embedding.models import Embedding
 from retrieval.ranking.selectors import ranking_method
-from tests.labeling.conftest import FIRST_ID, MakeQuery, embed, fields, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, embed, fields, make_images, make_species
 from tests.labeling.judging import judge
 
 
@@ -43,8 +43,8 @@ def brute_force(number: int) -> list[tuple[int, float]]:
 
 @pytest.mark.parametrize("number", [0, 17, 39])
 def test_the_order_is_exact_and_without_the_image_itself(
-    number: int, toy_model: Any, open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+    number, toy_model, open_query, annotator_api
+):
     make_images(40)
     body = near(annotator_api, open_query(), number)
     expected = brute_force(number)
@@ -53,9 +53,7 @@ def test_the_order_is_exact_and_without_the_image_itself(
     assert [one["score"] for one in body["results"]] == [score for _, score in expected]
 
 
-def test_equal_scores_are_ordered_by_id_and_a_twin_is_no_self(
-    toy_model: Any, open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_equal_scores_are_ordered_by_id_and_a_twin_is_no_self(toy_model, open_query, annotator_api):
     embed(make_images(5, embedded=False), [0.5, 1.0, 0.5, 1.0, 0.5])
     body = near(annotator_api, open_query(), 2)
     assert numbers(body) == [0, 4, 1, 3]
@@ -63,13 +61,8 @@ def test_equal_scores_are_ordered_by_id_and_a_twin_is_no_self(
 
 
 def test_what_is_told_of_each(
-    toy_model: Any,
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    annotator_api: APIClient,
-    settings: Any,
-) -> None:
+    toy_model, open_query, annotator, other_annotator, annotator_api, settings
+):
     toad = make_species("Bufo bufo")
     make_images(2)
     make_images(2, first=2, species=toad)
@@ -98,9 +91,7 @@ def test_what_is_told_of_each(
     }
 
 
-def test_only_within_the_species_filter(
-    toy_model: Any, open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_only_within_the_species_filter(toy_model, open_query, annotator_api):
     toad, newt = make_species("Bufo bufo"), make_species("Triturus cristatus")
     make_images(3, species=toad)
     make_images(3, first=3, species=newt)
@@ -112,9 +103,7 @@ def test_only_within_the_species_filter(
     assert (body["within"], numbers(body)) == ("filter", [3, 4, 5])
 
 
-def test_images_embedded_after_the_list_was_frozen_are_found(
-    toy_model: Any, open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_images_embedded_after_the_list_was_frozen_are_found(toy_model, open_query, annotator_api):
     make_images(2)
     query = open_query()
     make_images(1, first=2)
@@ -125,7 +114,7 @@ def test_images_embedded_after_the_list_was_frozen_are_found(
     ]
 
 
-def test_limits(toy_model: Any, open_query: MakeQuery, annotator_api: APIClient) -> None:
+def test_limits(toy_model, open_query, annotator_api):
     make_images(230)
     query = open_query()
     assert len(near(annotator_api, query, 100)["results"]) == 60
@@ -134,8 +123,8 @@ def test_limits(toy_model: Any, open_query: MakeQuery, annotator_api: APIClient)
 
 
 def test_withdrawn_images_are_neither_found_nor_asked_about(
-    toy_model: Any, open_query: MakeQuery, reviewer: Any, annotator_api: APIClient
-) -> None:
+    toy_model, open_query, reviewer, annotator_api
+):
     images = make_images(6)
     query = open_query()
     withdrawals = [
@@ -157,8 +146,8 @@ def test_withdrawn_images_are_neither_found_nor_asked_about(
 
 
 def test_what_cannot_be_compared_is_a_conflict_with_its_reason(
-    toy_model: Any, open_query: MakeQuery, new_query: MakeQuery, admin_api: APIClient
-) -> None:
+    toy_model, open_query, new_query, admin_api
+):
     make_images(2)
     query = open_query()
     make_images(1, first=2, embedded=False)
@@ -185,24 +174,15 @@ def test_what_cannot_be_compared_is_a_conflict_with_its_reason(
     ],
     ids=str,
 )
-def test_bad_values_are_named(
-    parameters: dict[str, Any],
-    field: str,
-    toy_model: Any,
-    open_query: MakeQuery,
-    annotator_api: APIClient,
-) -> None:
+def test_bad_values_are_named(parameters, field, toy_model, open_query, annotator_api):
     make_images(2)
     answer = annotator_api.get(f"/api/queries/{open_query().pk}/similar/", parameters)
     assert (answer.status_code, fields(answer)) == (400, [field])
 
 
 def test_as_many_queries_however_many_are_found(
-    toy_model: Any,
-    open_query: MakeQuery,
-    annotator_api: APIClient,
-    django_assert_num_queries: Any,
-) -> None:
+    toy_model, open_query, annotator_api, django_assert_num_queries
+):
     for number in range(5):
         make_images(20, first=20 * number, species=make_species(f"Bufo b{number}"))
     query = open_query()
@@ -212,9 +192,7 @@ def test_as_many_queries_however_many_are_found(
             assert len(near(annotator_api, query, 50, limit=limit)["results"]) == limit
 
 
-def test_through_the_matrix_the_same_is_found(
-    toy_model: Any, open_query: MakeQuery, annotator_api: APIClient
-) -> None:
+def test_through_the_matrix_the_same_is_found(toy_model, open_query, annotator_api):
     toad = make_species("Bufo bufo")
     make_images(30)
     make_images(20, first=30, species=toad)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.core.mail import EmailMessage
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from rest_framework.test import APIClient
 
 from annotator.people.services import mails_set
 from core.errors import Conflict
@@ -28,18 +25,18 @@ from labeling.queries.transitions import TransitionRefused
 from labeling.review.my_queries import my_queries, next_query
 from labeling.review.overview import queries_overview
 from tests.conftest import client_of, person
-from tests.labeling.conftest import MakeQuery, make_images
+from tests.labeling.conftest import make_images
 from tests.labeling.judging import item, judge, record
 
 
 @pytest.fixture
-def query(toy_model: Any, open_query: MakeQuery) -> Query:
+def query(toy_model, open_query) -> Query:
     make_images(6)
     return open_query()
 
 
 @pytest.fixture
-def third(db: None) -> Any:
+def third(db) -> Any:
     """A third annotator."""
     return person("olga", "annotator")
 
@@ -58,8 +55,8 @@ def hand_in(query: Query, by: Any, note: str = "Enough.", **fields: str) -> Quer
 
 
 def test_as_many_as_are_wanted_label_it_and_all_of_them_submit_it(
-    query: Query, annotator: Any, other_annotator: Any, third: Any, reviewer: Any, settings: Any
-) -> None:
+    query, annotator, other_annotator, third, reviewer, settings
+):
     settings.STOP_STREAK = 2
     query = set_team(query, reviewer, wanted=2)
     judge(query, annotator, [0, 1], "not_relevant")
@@ -93,13 +90,8 @@ def test_as_many_as_are_wanted_label_it_and_all_of_them_submit_it(
 
 
 def test_only_the_assigned_see_it_and_a_paused_part_holds_nothing_back(
-    query: Query,
-    annotator: Any,
-    other_annotator: Any,
-    third: Any,
-    reviewer: Any,
-    other_annotator_api: APIClient,
-) -> None:
+    query, annotator, other_annotator, third, reviewer, other_annotator_api
+):
     query = set_team(query, reviewer, annotator, third, wanted=1, only=True)
     address = f"/api/queries/{query.pk}/"
     act = {"image": 1001, "relevance": "relevant", "client_id": "1" * 32}
@@ -135,8 +127,8 @@ def test_only_the_assigned_see_it_and_a_paused_part_holds_nothing_back(
 
 
 def test_a_part_is_handed_over_and_sent_back(
-    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, reviewer_api: APIClient
-) -> None:
+    query, annotator, other_annotator, reviewer, reviewer_api
+):
     query = set_team(query, reviewer, annotator, wanted=1)
     judge(query, annotator, [0], "relevant")
     with pytest.raises(Conflict, match="hasn't handed in"):
@@ -168,9 +160,7 @@ def test_a_part_is_handed_over_and_sent_back(
     assert states(query)["otto"] == "handed in"
 
 
-def test_reviewers_do_it_on_the_page(
-    clients: dict[str, Client], query: Query, annotator: Any, other_annotator: Any
-) -> None:
+def test_reviewers_do_it_on_the_page(clients, query, annotator, other_annotator):
     page, team = f"/queries/{query.pk}/", f"/queries/{query.pk}/team/"
     form = {"people": [annotator.pk], "wanted": "2", "assigned_only": "on"}
     assert clients["annotator"].post(team, form).status_code == 403
@@ -199,13 +189,8 @@ def test_reviewers_do_it_on_the_page(
 
 
 def test_my_queries_say_what_is_left_at_ones_own_pace(
-    query: Query,
-    open_query: MakeQuery,
-    annotator: Any,
-    other_annotator: Any,
-    reviewer: Any,
-    settings: Any,
-) -> None:
+    query, open_query, annotator, other_annotator, reviewer, settings
+):
     settings.STOP_STREAK = 5
     new, mine = open_query("a newt"), open_query("a frog")
     set_team(mine, reviewer, annotator)
@@ -243,9 +228,7 @@ def test_my_queries_say_what_is_left_at_ones_own_pace(
     assert f'href="/queries/{mine.pk}/label/"' in page
 
 
-def test_a_number_of_people_costs_one_statement_once_one_has_begun(
-    query: Query, annotator: Any, reviewer: Any
-) -> None:
+def test_a_number_of_people_costs_one_statement_once_one_has_begun(query, annotator, reviewer):
     def statements(number: int) -> int:
         with CaptureQueriesContext(connection) as seen:
             judge(query, annotator, [number], "relevant")
@@ -259,14 +242,14 @@ def test_a_number_of_people_costs_one_statement_once_one_has_begun(
 
 
 def test_mails_go_out_after_the_commit_to_those_who_want_them(
-    query: Query,
-    annotator: Any,
-    other_annotator: Any,
-    reviewer: Any,
-    settings: Any,
-    mailoutbox: list[EmailMessage],
-    django_capture_on_commit_callbacks: Any,
-) -> None:
+    query,
+    annotator,
+    other_annotator,
+    reviewer,
+    settings,
+    mailoutbox,
+    django_capture_on_commit_callbacks,
+):
     client = client_of(annotator)
     assert b"E-mail address" not in client.get("/account/").content
     settings.EMAIL_URL, settings.SITE_URL = "smtp://localhost", "https://label.example.org/"

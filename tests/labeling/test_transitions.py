@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -29,7 +28,7 @@ from labeling.queries.transitions import (
     transitions_for,
 )
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import MakeQuery, make_images, make_species
+from tests.labeling.conftest import make_images, make_species
 from tests.labeling.judging import judge
 
 # From each state, what annotators, reviewers and admins may make of a query.
@@ -47,7 +46,7 @@ ALLOWED: dict[str, tuple[set[str], set[str], set[str]]] = {
 
 
 @pytest.mark.parametrize(("state", "position"), list(product(ALLOWED, range(3))))
-def test_what_each_role_may_do_in_each_state(state: str, position: int) -> None:
+def test_what_each_role_may_do_in_each_state(state, position):
     allowed = transitions_for(ROLES[position], state)
     assert set(allowed) == ALLOWED[state][position]
     assert list(allowed) == [one for one in STATES if one in allowed]
@@ -68,29 +67,27 @@ def test_what_each_role_may_do_in_each_state(state: str, position: int) -> None:
                 check_transition(**arguments)
 
 
-def test_nobody_may_do_nothing() -> None:
+def test_nobody_may_do_nothing():
     assert transitions_for(None, "open") == ()
 
 
 @pytest.mark.parametrize(("to_state", "reason"), [("rejected", ""), ("complete", "other")])
-def test_a_rejection_and_only_it_has_a_reason(to_state: str, reason: str) -> None:
+def test_a_rejection_and_only_it_has_a_reason(to_state, reason):
     with pytest.raises(TransitionIncomplete) as refused:
         check_transition(role="admin", from_state="open", to_state=to_state, reason=reason)
     assert refused.value.field == "reject_reason"
 
 
-def test_the_states_are_the_models() -> None:
+def test_the_states_are_the_models():
     assert set(STATES) == set(Query.State.values)
 
 
 @pytest.fixture
-def images(toy_model: Any) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(3)
 
 
-def test_each_change_of_state_is_kept(
-    images: list[Image], open_query: MakeQuery, admin: Any, reviewer: Any
-) -> None:
+def test_each_change_of_state_is_kept(images, open_query, admin, reviewer):
     query = open_query()
     judge(query, reviewer, [0], "relevant")
     query_transition(query=query, to_state="complete", by=reviewer, note="well done")
@@ -112,15 +109,13 @@ def test_each_change_of_state_is_kept(
     assert query.lists.count() == 1
 
 
-def test_into_its_own_state_changes_nothing(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_into_its_own_state_changes_nothing(images, open_query, annotator):
     query = open_query()
     query_transition(query=query, to_state="open", by=annotator)
     assert query.transitions.count() == 1
 
 
-def test_unknown_states_and_reasons_are_named(new_query: MakeQuery, admin: Any) -> None:
+def test_unknown_states_and_reasons_are_named(new_query, admin):
     query = new_query()
     with pytest.raises(TransitionIncomplete, match="'done' is no state"):
         query_transition(query=query, to_state="done", by=admin)
@@ -131,9 +126,7 @@ def test_unknown_states_and_reasons_are_named(new_query: MakeQuery, admin: Any) 
 
 
 @pytest.mark.parametrize("state", ["submitted", "complete"])
-def test_what_was_labeled_against_is_fixed_when_it_is_handed_in(
-    state: str, images: list[Image], open_query: MakeQuery, admin: Any
-) -> None:
+def test_what_was_labeled_against_is_fixed_when_it_is_handed_in(state, images, open_query, admin):
     query = open_query()
     judge(query, admin, [0], "relevant")
     query_transition(query=query, to_state=state, by=admin, note="Enough.")
@@ -150,8 +143,8 @@ def test_what_was_labeled_against_is_fixed_when_it_is_handed_in(
 @pytest.mark.parametrize("state", ["open", "submitted"])
 @pytest.mark.parametrize("position", [1, 2], ids=["reviewer", "admin"])
 def test_nothing_judged_is_nothing_to_complete(
-    state: str, position: int, images: list[Image], open_query: MakeQuery, reviewer: Any, admin: Any
-) -> None:
+    state, position, images, open_query, reviewer, admin
+):
     person = (reviewer, admin)[position - 1]
     query = query_transition(query=open_query(), to_state=state, by=admin)
     with pytest.raises(TransitionRefused, match="Nobody has judged for the query yet"):
@@ -168,8 +161,8 @@ def test_nothing_judged_is_nothing_to_complete(
 
 
 def test_the_number_of_a_completed_query_never_means_another(
-    images: list[Image], open_query: MakeQuery, new_query: MakeQuery, annotator: Any, admin: Any
-) -> None:
+    images, open_query, new_query, annotator, admin
+):
     query = open_query(query_id=12)
     judge(query, annotator, [0], "relevant")
     query_transition(query=query, to_state="complete", by=admin, note="Enough.")
@@ -189,7 +182,7 @@ def test_the_number_of_a_completed_query_never_means_another(
     assert Query.objects.get(query_id=12) == query
 
 
-def test_numbers_are_given_from_the_highest_on(new_query: MakeQuery) -> None:
+def test_numbers_are_given_from_the_highest_on(new_query):
     numbers = [new_query(f"q{n}").query_id for n in range(2)]
     new_query("INQUIRE's", query_id=500)
     assert [*numbers, new_query("next").query_id] == [1, 2, 501]
@@ -211,9 +204,7 @@ def test_numbers_are_given_from_the_highest_on(new_query: MakeQuery) -> None:
         ({"guidelines": "a\0b"}, "guidelines"),
     ],
 )
-def test_what_is_wrong_is_named(
-    fields: dict[str, Any], field: str, new_query: MakeQuery, admin: Any
-) -> None:
+def test_what_is_wrong_is_named(fields, field, new_query, admin):
     new_query("the seventh", query_id=7)
     given = {"text": "a newt", "category": "Species ID", "split": "val"} | fields
     with pytest.raises(ValidationError) as refused:
@@ -221,15 +212,13 @@ def test_what_is_wrong_is_named(
     assert list(refused.value.message_dict) == [field]
 
 
-def test_a_text_is_kept_verbatim(new_query: MakeQuery) -> None:
+def test_a_text_is_kept_verbatim(new_query):
     query = new_query("  a “toad”, calling \n")
     query.refresh_from_db()
     assert query.text == "  a “toad”, calling \n"
 
 
-def test_a_query_is_deleted_only_before_it_is_judged(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
+def test_a_query_is_deleted_only_before_it_is_judged(images, open_query, annotator):
     judged, unjudged = open_query(), open_query("a frog")
     judge(judged, annotator, [0], "relevant")
     query_delete(query=unjudged)
@@ -240,7 +229,7 @@ def test_a_query_is_deleted_only_before_it_is_judged(
         query_update(query=Query(pk=unjudged.pk or 0), by=None, text="x")
 
 
-def test_a_search_becomes_one_draft(admin: Any) -> None:
+def test_a_search_becomes_one_draft(admin):
     toads = [make_species(f"Bufo b{n}", iconic_group="Amphibians") for n in range(2)]
     first = query_from_search(text="a toad calling", species=toads, created_by=admin)
     assert query_from_search(text="a toad calling", species=toads, created_by=admin) == first

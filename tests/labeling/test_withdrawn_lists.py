@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -15,23 +14,21 @@ from labeling.candidates.selectors import list_status, list_verify
 from labeling.candidates.services import list_extend, list_refresh
 from labeling.lifecycle.services import query_transition
 from retrieval.corpus.models import Image, ImageWithdrawal
-from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.embedding.models import Embedding
 from retrieval.flags.services import image_restore, image_withdraw
 from retrieval.takedown.services import image_take_down
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species, run_jobs
+from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import current_list, judge, ranked
 from tests.processes import wait_for
 from tests.threads import at_once
 
 
 @pytest.fixture
-def images(toy_model: EmbeddingModel) -> list[Image]:
+def images(toy_model) -> list[Image]:
     return make_images(8)
 
 
-def test_a_list_leaves_out_what_is_withdrawn_when_it_is_frozen(
-    images: list[Image], open_query: MakeQuery, reviewer: Any
-) -> None:
+def test_a_list_leaves_out_what_is_withdrawn_when_it_is_frozen(images, open_query, reviewer):
     make_images(2, first=8, embedded=False)
     image_withdraw(image=images[0], by=reviewer)
     image_withdraw(image=images[5], by=reviewer)
@@ -43,8 +40,8 @@ def test_a_list_leaves_out_what_is_withdrawn_when_it_is_frozen(
 
 
 def test_a_species_filter_is_exhausted_without_its_withdrawn_images(
-    toy_model: EmbeddingModel, open_query: MakeQuery, reviewer: Any
-) -> None:
+    toy_model, open_query, reviewer
+):
     toad = make_species("Bufo bufo")
     toads = make_images(4, species=toad)
     make_images(3, first=10)
@@ -54,9 +51,7 @@ def test_a_species_filter_is_exhausted_without_its_withdrawn_images(
     assert frozen.complete
 
 
-def test_later_decisions_change_no_frozen_list(
-    images: list[Image], open_query: MakeQuery, reviewer: Any
-) -> None:
+def test_later_decisions_change_no_frozen_list(images, open_query, reviewer):
     image_withdraw(image=images[2], by=reviewer)
     frozen = current_list(open_query())
     rows, checksum = ranked(frozen), frozen.checksum
@@ -77,8 +72,8 @@ def test_later_decisions_change_no_frozen_list(
 
 
 def test_a_new_list_is_of_what_is_withdrawn_by_then_and_the_judgments_stay(
-    images: list[Image], open_query: MakeQuery, reviewer: Any, admin: Any, annotator: Any
-) -> None:
+    images, open_query, reviewer, admin, annotator
+):
     image_withdraw(image=images[1], by=reviewer)
     query = open_query()
     old = current_list(query)
@@ -95,8 +90,8 @@ def test_a_new_list_is_of_what_is_withdrawn_by_then_and_the_judgments_stay(
 
 
 def test_an_extension_goes_on_in_the_order_of_the_freezing_moment(
-    images: list[Image], open_query: MakeQuery, reviewer: Any, settings: Any
-) -> None:
+    images, open_query, reviewer, settings
+):
     image_withdraw(image=images[3], by=reviewer)
     image_withdraw(image=images[6], by=reviewer)
     whole = current_list(open_query("a whole list"))
@@ -119,9 +114,7 @@ def test_an_extension_goes_on_in_the_order_of_the_freezing_moment(
     assert list_verify(frozen)
 
 
-def test_a_corpus_that_is_all_withdrawn_gives_an_empty_list(
-    images: list[Image], new_query: MakeQuery, reviewer: Any, admin: Any
-) -> None:
+def test_a_corpus_that_is_all_withdrawn_gives_an_empty_list(images, new_query, reviewer, admin):
     query = query_transition(query=new_query(), to_state="open", by=admin)
     for image in images:
         image_withdraw(image=image, by=reviewer)
@@ -144,13 +137,8 @@ def somebody_waits() -> bool:
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
     def test_lists_frozen_while_images_come_and_go_verify_ever_after(
-        self,
-        transactional_db: None,
-        toy_model: EmbeddingModel,
-        new_query: MakeQuery,
-        admin: Any,
-        reviewer: Any,
-    ) -> None:
+        self, transactional_db, toy_model, new_query, admin, reviewer
+    ):
         images = make_images(12)
         for image in images[6:]:
             image_withdraw(image=image, by=reviewer)
@@ -180,13 +168,8 @@ class TestRaces:
             assert list_verify(frozen)
 
     def test_a_list_waits_for_a_withdrawal_that_is_not_committed_yet(
-        self,
-        transactional_db: None,
-        toy_model: EmbeddingModel,
-        new_query: MakeQuery,
-        admin: Any,
-        reviewer: Any,
-    ) -> None:
+        self, transactional_db, toy_model, new_query, admin, reviewer
+    ):
         images = make_images(3)
         query = query_transition(query=new_query(), to_state="open", by=admin)
         under_way = threading.Event()
@@ -207,9 +190,7 @@ class TestRaces:
         assert list_verify(frozen)
 
 
-def test_a_list_is_verified_without_what_was_taken_down(
-    images: list[Image], open_query: MakeQuery, admin: Any
-) -> None:
+def test_a_list_is_verified_without_what_was_taken_down(images, open_query, admin):
     frozen = current_list(open_query())
     image_take_down(image=images[2], reason="A face", by=admin)
     image_take_down(image=images[7], reason="A face", by=admin)
@@ -219,9 +200,7 @@ def test_a_list_is_verified_without_what_was_taken_down(
     assert not list_verify(frozen)
 
 
-def test_a_shallow_list_is_verified_too(
-    images: list[Image], open_query: MakeQuery, admin: Any, settings: Any
-) -> None:
+def test_a_shallow_list_is_verified_too(images, open_query, admin, settings):
     settings.CANDIDATE_DEPTH = 4
     frozen = current_list(open_query())
     image_take_down(image=images[2], reason="A face", by=admin)

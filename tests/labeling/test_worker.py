@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from django.db import connection, transaction
@@ -20,7 +18,7 @@ from retrieval.embedding.embedding_models import embedding_model_get_or_create, 
 from retrieval.embedding.models import Embedding
 from retrieval.encoding.model_specs import describe
 from tests.labeling.conftest import make_images
-from tests.processes import Worker, wait_for
+from tests.processes import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 COUNT = 40
@@ -52,8 +50,8 @@ def ready(query: Query) -> bool:
 
 
 def test_a_worker_killed_while_it_ranks_leaves_nothing_and_the_next_one_does_it(
-    demo_encoder: str, start_worker: Callable[..., Worker]
-) -> None:
+    demo_encoder, start_worker
+):
     query = opened_query()
     model = embedding_model_get_or_create(name="demo")
     first = start_worker(concurrency=1)
