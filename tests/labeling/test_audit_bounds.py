@@ -23,6 +23,8 @@ from labeling.audits.bounds import (
     sensitivity_at_least,
 )
 
+pytestmark = pytest.mark.pure
+
 THETA = Fraction(1, 5)
 
 
@@ -69,7 +71,7 @@ def some_rounds(seed: int, count: int, *, most: int = 40) -> list[list[AuditRoun
     return made
 
 
-@pytest.mark.parametrize("pool", [0, 1, 2, 5, 9, 22])
+@pytest.mark.parametrize("pool", [0, 1, 9, 16])
 def test_one_round_equals_its_definition(pool):
     for drawn in range(pool + 1):
         for hits in range(drawn + 1):
@@ -84,10 +86,10 @@ def test_one_round_equals_its_definition(pool):
             assert relevant_at_most(rounds) == bound(rounds, Fraction(1, 20))
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95, 0.99])
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
 def test_several_rounds_equal_their_definition(confidence):
     alpha, failed = 1 - Fraction(str(confidence)), 0
-    for rounds in some_rounds(1, 200):
+    for rounds in some_rounds(1, 100):
         for relevant in range(rounds[-1].most + 2):
             exact = evidence(rounds, relevant)
             assert isclose(
@@ -103,7 +105,7 @@ def test_several_rounds_equal_their_definition(confidence):
 
 def test_the_rejected_numbers_are_those_above_the_bound():
     """E falls to its minimum and rises from there: what the search rests on."""
-    for rounds in some_rounds(2, 300):
+    for rounds in some_rounds(2, 150):
         values = [evidence(rounds, r) for r in range(rounds[-1].least, rounds[-1].most + 1)]
         ratios = [after / one for one, after in pairwise(values)]
         assert ratios == sorted(ratios)
@@ -200,6 +202,13 @@ def test_a_fully_judged_pool_is_complete():
         assert more_without_hit(rounds, found=30, target=1) == 0
 
 
+def test_a_round_without_draws_bounds_nothing_and_large_counts_are_bounded():
+    assert relevant_at_most([AuditRound(7, 500, 0, 0)]) == 507
+    assert more_without_hit([AuditRound(1, 10, 0, 0)], found=1, target=1) is None
+    assert relevant_at_most([AuditRound(30, 100_000, 5_000, 0)]) == 88
+    assert relevant_at_most([AuditRound(30, 100_000, 5_000, 4_000)]) < 100_030
+
+
 def test_an_unsure_hit_can_be_missing_when_all_is_judged():
     rounds = [AuditRound(30, 200, 200, 1)]
     assert missing_at_most(rounds, found=30) == 1
@@ -216,66 +225,11 @@ def test_nothing_found_has_no_recall():
     assert missing_at_most([AuditRound(0, 500, 100 + needed, 0)], found=0) == 0
 
 
-def test_a_round_without_draws_bounds_nothing():
-    assert relevant_at_most([AuditRound(7, 500, 0, 0)]) == 507
-
-
-def test_a_price_that_takes_the_whole_pool_is_none():
-    assert more_without_hit([AuditRound(1, 10, 0, 0)], found=1, target=1) is None
-
-
 def test_a_target_is_taken_as_it_is_written():
     """57 / 0.95 is 60, which floats miss."""
     rounds = [AuditRound(57, 3, 0, 0)]
     assert meets_target(rounds, found=57, target=0.95)
     assert not meets_target([AuditRound(57, 4, 0, 0)], found=57, target=0.95)
-
-
-def test_large_counts_are_bounded():
-    assert relevant_at_most([AuditRound(30, 100_000, 5_000, 0)]) == 88
-    assert relevant_at_most([AuditRound(30, 100_000, 5_000, 4_000)]) < 100_030
-
-
-@pytest.mark.parametrize(
-    ("counts", "words"),
-    [
-        ((-1, 9, 0, 0), "found must not be negative: -1"),
-        ((1, -9, 0, 0), "unjudged must not be negative: -9"),
-        ((1, 9, -2, 0), "drawn must not be negative: -2"),
-        ((1, 9, 2, -1), "hits must not be negative: -1"),
-        ((1, 9, 10, 0), r"drawn must be at most unjudged \(9\): 10"),
-        ((1, 9, 4, 5), r"hits must be at most drawn \(4\): 5"),
-    ],
-)
-def test_impossible_counts_are_refused(counts, words):
-    with pytest.raises(ValueError, match=words):
-        AuditRound(*counts)
-
-
-@pytest.mark.parametrize(
-    ("second", "words"),
-    [
-        (AuditRound(11, 50, 0, 0), r"found of round 2 .* \(12\): 11"),
-        (AuditRound(12, 81, 0, 0), r"found and unjudged of round 2 .* \(92\): 93"),
-    ],
-)
-def test_rounds_that_cannot_follow_each_other_are_refused(second, words):
-    with pytest.raises(ValueError, match=words):
-        relevant_at_most([AuditRound(10, 100, 20, 2), second])
-
-
-def test_other_impossible_arguments_are_refused():
-    rounds = [AuditRound(10, 100, 20, 2)]
-    with pytest.raises(ValueError, match=r"found must be at most .* \(92\): 93"):
-        missing_at_most(rounds, found=93)
-    with pytest.raises(ValueError, match="rounds must not be empty"):
-        relevant_at_most([])
-    for confidence in (0, 1, 95):
-        with pytest.raises(ValueError, match=f"confidence must lie between 0 and 1: {confidence}"):
-            relevant_at_most(rounds, confidence=confidence)
-    for target in (0, 1.1):
-        with pytest.raises(ValueError, match=f"target must lie between 0 and 1: {target}"):
-            meets_target(rounds, found=12, target=target)
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.2, 0.73, 1])
@@ -331,9 +285,27 @@ def test_a_release_that_cannot_be_certified_has_no_fraction():
     assert release_fraction(100, hits=11) == pytest.approx(0.05 ** (1 / 12), abs=0.3)
 
 
-def test_impossible_counts_of_a_release_are_refused():
-    with pytest.raises(ValueError, match="hits must not be negative: -1"):
-        release_missing_at_most(-1, 0.01)
-    for fraction in (0, 1.5):
-        with pytest.raises(ValueError, match=f"fraction must lie between 0 and 1: {fraction}"):
-            release_missing_at_most(0, fraction)
+def test_impossible_numbers_are_refused():
+    rounds = [AuditRound(10, 100, 20, 2)]
+    for call, words in (
+        (lambda: AuditRound(-1, 9, 0, 0), "found must not be negative: -1"),
+        (lambda: AuditRound(1, -9, 0, 0), "unjudged must not be negative: -9"),
+        (lambda: AuditRound(1, 9, 10, 0), r"drawn must be at most unjudged \(9\): 10"),
+        (lambda: AuditRound(1, 9, 4, 5), r"hits must be at most drawn \(4\): 5"),
+        (lambda: relevant_at_most([]), "rounds must not be empty"),
+        (
+            lambda: relevant_at_most([*rounds, AuditRound(11, 50, 0, 0)]),
+            r"found of round 2 .* \(12\): 11",
+        ),
+        (
+            lambda: relevant_at_most([*rounds, AuditRound(12, 81, 0, 0)]),
+            r"found and unjudged of round 2 .* \(92\): 93",
+        ),
+        (lambda: missing_at_most(rounds, found=93), r"found must be at most .* \(92\): 93"),
+        (lambda: relevant_at_most(rounds, confidence=95), "confidence must lie between 0 and 1"),
+        (lambda: meets_target(rounds, found=12, target=1.1), "target must lie between 0 and 1"),
+        (lambda: release_missing_at_most(-1, 0.01), "hits must not be negative: -1"),
+        (lambda: release_missing_at_most(0, 1.5), "fraction must lie between 0 and 1: 1.5"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

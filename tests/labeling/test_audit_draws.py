@@ -1,10 +1,13 @@
-"""The draw order: keyed, checkable, and with a release's selection apart from a query's."""
+"""What chance draws: by a key, checkable, a release's selection apart from a query's."""
 
 import hashlib
 
 import pytest
 
-from labeling.audits.draws import draw_number, draw_order, selected
+from labeling.audits.draws import KEY_BYTES, draw_number, draw_order, selected
+from labeling.opinions.draws import Chosen, FirstLabel, chosen
+
+pytestmark = pytest.mark.pure
 
 KEY = bytes(range(32))
 OTHER = bytes(range(1, 33))
@@ -49,3 +52,21 @@ def test_under_another_key_the_first_draws_are_not_those_selected():
 def test_a_key_of_another_length_is_refused():
     with pytest.raises(ValueError, match="key must have 32 bytes: 5"):
         draw_number(b"short", 7, 1)
+
+
+def test_the_hash_and_the_boundary_choose():
+    key = bytes(range(KEY_BYTES))
+    labels = [FirstLabel(n, n % 2 == 0 and n < 20, 1 - n / 100) for n in range(1, 90)]
+    labels.append(FirstLabel(999, True, None))
+    found = chosen(labels, key=key, query_id=7, positive=0.4, negative=0.1, lookalike=0, boundary=4)
+    # Nine are relevant, so the ninth of all is the boundary: of those that aren't, itself, and the
+    # ones nearest to it, the lower id of two as near.
+    near = {one.image_id for one in found if one.boundary}
+    assert near == {7, 9, 11, 5}
+    for label in labels:
+        share = 0.4 if label.relevant else 0.1
+        drawn = selected(key, 7, label.image_id, share)
+        one = Chosen(label.image_id, share if drawn else None, label.image_id in near)
+        assert (one in found) == (drawn or label.image_id in near)
+    none = [FirstLabel(n, False, 0.5) for n in range(9)]
+    assert chosen(none, key=key, query_id=7, positive=1, negative=0, lookalike=0, boundary=4) == []

@@ -5,6 +5,8 @@ import pytest
 from labeling.audits.bounds import AuditRound
 from labeling.audits.sentences import certificate_sentences
 
+pytestmark = pytest.mark.pure
+
 
 def test_the_sentence_of_300_draws():
     rounds = [AuditRound(30, 4500, 300, 0)]
@@ -83,16 +85,3 @@ def test_none_found():
     )
     sure = certificate_sentences([AuditRound(0, 4500, 4400, 0)], found=0)
     assert sure.endswith("With 95 % confidence none is relevant in this pool.")
-
-
-def test_what_is_out_of_reach_names_the_release_s_way():
-    said = certificate_sentences([AuditRound(3, 9, 2, 0)], found=3, release_draws=1)
-    assert said.endswith("would show 90 %; 1 is enough for the release.")
-
-
-def test_other_targets_and_confidences():
-    said = certificate_sentences(
-        [AuditRound(30, 4500, 300, 0)], found=30, target=0.955, confidence=0.99
-    )
-    assert "With 99 % confidence at most 66 are missing" in said
-    assert said.endswith("would certify 95.5 %.")

@@ -16,7 +16,7 @@ from labeling.comments.models import Comment, Mention
 from labeling.lifecycle.services import query_transition
 from labeling.opinions.models import Opinion
 from labeling.queries.models import Query, QueryTransition
-from labeling.review.pace import pace_sentence, team_progress
+from labeling.review.pace import team_progress
 from tests.conftest import api_of, client_of
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
@@ -182,28 +182,6 @@ def test_who_is_mentioned_has_it_waiting_until_it_is_read(
     person_leave(user=User.objects.get(pk=other_annotator.pk), by=admin)
     left = User.objects.get(pk=other_annotator.pk).username
     assert texts(reviewer, query) == [text.replace("otto", left)]
-
-
-def test_the_pace_sentence_counts_on_exactly():
-    today, due = date(2026, 1, 19), date(2026, 2, 22)
-    said = pace_sentence(left=38, completed=12, today=today, due=due)
-    assert said == (
-        "At the pace of the last 14 days, 38 queries still to complete take until March 5, "
-        "11 days after the date."
-    )
-    start = "At the pace of the last 14 days, 1 query still to complete takes until "
-    assert pace_sentence(left=1, completed=14, today=today, due=None) == f"{start}January 20."
-    for day, words in ((20, "the date itself"), (21, "1 day before the date")):
-        said = pace_sentence(left=1, completed=14, today=today, due=date(2026, 1, day))
-        assert said == f"{start}January 20, {words}."
-    said = pace_sentence(left=1200, completed=28, today=today, due=None)
-    assert said.endswith("1,200 queries still to complete take until September 11, 2027.")
-    assert pace_sentence(left=9999, completed=1, today=today, due=due).endswith("than ten years.")
-    assert pace_sentence(left=0, completed=3, today=today, due=due) == "Every query is complete."
-    assert pace_sentence(left=2, completed=0, today=today, due=due) == (
-        "No query was completed in the last 14 days, so nothing tells when the 2 queries still to "
-        "complete by February 22 are done."
-    )
 
 
 def test_the_dashboard_of_reviewers_tells_how_far_all_are(

@@ -9,7 +9,6 @@ import pytest
 from django.db import connection
 
 from core.access import Role
-from core.cache import LruCache
 from labeling.candidates.models import Candidate
 from labeling.candidates.services import list_extend
 from labeling.judging.models import Judgment
@@ -108,17 +107,6 @@ def test_only_what_somebody_acted_on_is_computed_again(
         assert computed == [first.pk]
         assert figures_of(fresh(), annotator=annotator)[first.pk].progress.stop.judged == 2
         assert computed == [first.pk]
-
-
-def test_memory_keeps_what_was_asked_for_last():
-    memory: LruCache[str, int] = LruCache(limit=2)
-    memory.set_many({"a": 1, "b": 2})
-    assert memory.get_many(["a", "c"]) == {"a": 1}
-    memory.set_many({"c": 3})
-    assert memory.get_many("abc") == {"a": 1, "c": 3}
-    memory.set_many({"a": 4, "d": 5})
-    assert memory.get_many("abcd") == {"a": 4, "d": 5}
-    assert len(memory) == 2
 
 
 def test_what_a_withdrawal_meanwhile_changed_is_not_kept_for_the_time_before(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from labeling.candidates.fusion import first_places, fused, list_size, put_first
+
+pytestmark = pytest.mark.pure
 
 RANKINGS = st.lists(st.lists(st.integers(1, 40), unique=True, max_size=30), max_size=4)
 

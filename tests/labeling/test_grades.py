@@ -7,22 +7,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from labeling.judging.grades import GRADES, LEAST_RELEVANT, grade_of, relevance_of
 from labeling.judging.models import Judgment
 from labeling.lifecycle.services import QueryHasJudgments, query_update
 from labeling.queries.models import Query
 from tests.labeling.conftest import FIRST_ID, make_images
-
-
-def test_what_a_grade_means():
-    assert set(LEAST_RELEVANT) == {*filter(None, Query.Grades.values)}
-    relevant = {
-        kind: [grade for grade in GRADES if relevance_of(grade, kind) == "relevant"]
-        for kind in LEAST_RELEVANT
-    }
-    assert relevant == {"partly": [3, 2], "definitely": [3], "evidence": [3, 2]}
-    assert [grade_of(None, one) for one in ("relevant", "not_relevant", "unsure")] == [3, 0, 0]
-    assert grade_of(1, "not_relevant") == 1
 
 
 def send(api: APIClient, query: Query, image: int, relevance: str, **fields: Any) -> dict[str, Any]:

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from core.access import Role
-from labeling.audits.draws import KEY_BYTES, selected
+from labeling.audits.draws import selected
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.services import query_transition
 from labeling.opinions.agreement import agreement_rows, diagnoses, patterns, standing_of
-from labeling.opinions.draws import Chosen, FirstLabel, chosen
 from labeling.opinions.models import Opinion, OpinionKey
 from labeling.opinions.people import fast_pages_of, months_of, pace_of
 from labeling.opinions.selectors import queries_for_opinions
@@ -74,24 +73,6 @@ def adjudicated(query: Query, reviewer: Any, *people: Any) -> list[int]:
         judge(query, one, decided, relevance)
     judge(query, reviewer, decided, YES)
     return decided
-
-
-def test_the_hash_and_the_boundary_choose():
-    key = bytes(range(KEY_BYTES))
-    labels = [FirstLabel(n, n % 2 == 0 and n < 20, 1 - n / 100) for n in range(1, 90)]
-    labels.append(FirstLabel(999, True, None))
-    found = chosen(labels, key=key, query_id=7, positive=0.4, negative=0.1, lookalike=0, boundary=4)
-    # Nine are relevant, so the ninth of all is the boundary: of those that aren't, itself, and the
-    # ones nearest to it, the lower id of two as near.
-    near = {one.image_id for one in found if one.boundary}
-    assert near == {7, 9, 11, 5}
-    for label in labels:
-        share = 0.4 if label.relevant else 0.1
-        drawn = selected(key, 7, label.image_id, share)
-        one = Chosen(label.image_id, share if drawn else None, label.image_id in near)
-        assert (one in found) == (drawn or label.image_id in near)
-    none = [FirstLabel(n, False, 0.5) for n in range(9)]
-    assert chosen(none, key=key, query_id=7, positive=1, negative=0, lookalike=0, boundary=4) == []
 
 
 def test_more_of_look_alikes_where_the_query_is_about_species(query, annotator, settings):

@@ -8,7 +8,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from core.templatetags.durations import duration
 from labeling.judging.models import Judgment
 from labeling.lifecycle.imports import LARGEST_UPLOAD
 from labeling.lifecycle.services import query_transition
@@ -325,19 +324,3 @@ def test_the_review_page_tells_who_still_labels_and_of_which_kind_it_is(clients,
     assert f'data-review="/api/queries/{query.pk}/review/?kind=unsure"' in unsure
     assert ("Show all" in whole, "Show all" in unsure) == (False, True)
     assert clients["reviewer"].get(f"{address}?kind=odd").status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.4, "0 s"),
-        (59.4, "59 s"),
-        (59.6, "1 min"),
-        (3569, "59 min"),
-        (3599, "1 h 00 min"),
-        (11_100, "3 h 05 min"),
-        (648_000, "180 h 00 min"),
-    ],
-)
-def test_spans_of_time_as_people_read_them(seconds, text):
-    assert duration(seconds) == text

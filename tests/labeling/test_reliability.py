@@ -7,6 +7,8 @@ import pytest
 
 from labeling.judging.reliability import error_rates, reliability
 
+pytestmark = pytest.mark.pure
+
 #: K. Krippendorff, "Computing Krippendorff's alpha-reliability" (2011), example C: four observers,
 #: twelve units, 0 for none.
 FOUR = [

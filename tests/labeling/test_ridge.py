@@ -19,6 +19,8 @@ from labeling.learning.ridge import (
     pool_scores,
 )
 
+pytestmark = pytest.mark.pure
+
 Floats = NDArray[np.float64]
 Halves = NDArray[np.float16]
 

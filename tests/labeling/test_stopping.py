@@ -9,6 +9,8 @@ import pytest
 
 from labeling.candidates.stopping import StopState, stop_state
 
+pytestmark = pytest.mark.pure
+
 VECTORS = json.loads((Path(__file__).parent / "stopping_vectors.json").read_text())["cases"]
 LETTERS = {"r": "relevant", "n": "not_relevant", "u": "unsure"}
 
@@ -22,9 +24,9 @@ def state(labels: str, *, length: int = 1000, complete: bool = False, required: 
 
 
 @pytest.mark.parametrize(("negatives", "met"), [(99, False), (100, True), (101, True)])
-@pytest.mark.parametrize("start", ["", "+", "-+", "?+"])
+@pytest.mark.parametrize("start", ["", "-+"])
 def test_streak_is_met_at_exactly_100(start, negatives, met):
-    result = state(start + "-" * negatives)
+    result = state(start + "-" * (negatives - 1) + "?")  # unsure counts as a negative
     assert (result.streak, result.streak_met, result.met) == (negatives, met, met)
     assert result.rule == ("streak" if met else "none")
 
@@ -47,11 +49,10 @@ def test_every_count_of_a_small_list():
     )
 
 
-def test_unsure_counts_as_a_negative():
-    assert state("+" + "?" * 100).rule == "streak"
-
-
 def test_a_gap_ends_the_prefix_and_filling_it_joins_what_follows():
+    first = state("." + "-" * 150)
+    assert (first.judged, first.prefix, first.streak, first.next_rank) == (150, 0, 0, 1)
+    assert first.rule == "none"
     gap = state("+" + "-" * 60 + "." + "-" * 60)
     assert (gap.prefix, gap.streak, gap.rule, gap.next_rank) == (61, 60, "none", 62)
     filled = state("+" + "-" * 60 + "-" + "-" * 60)
@@ -61,12 +62,6 @@ def test_a_gap_ends_the_prefix_and_filling_it_joins_what_follows():
         "streak",
         123,
     )
-
-
-def test_a_gap_at_the_first_rank_leaves_no_prefix():
-    result = state("." + "-" * 150)
-    assert (result.judged, result.prefix, result.streak, result.next_rank) == (150, 0, 0, 1)
-    assert result.rule == "none"
 
 
 def test_a_relevant_image_after_the_stop_begins_a_new_streak():
@@ -81,71 +76,6 @@ def test_the_order_of_judging_does_not_matter():
     assert (expected.streak, expected.rule) == (100, "streak")
     random.Random(4).shuffle(labels)
     assert stop_state(iter(labels), length=500, complete=False) == expected
-
-
-def test_a_complete_list_labeled_whole_is_exhausted():
-    result = state("+-?", length=3, complete=True)
-    assert (result.exhausted, result.rule, result.remaining, result.next_rank) == (
-        True,
-        "exhausted",
-        0,
-        None,
-    )
-
-
-def test_a_cut_list_labeled_whole_is_not_exhausted():
-    result = state("+-?", length=3, complete=False)
-    assert (result.exhausted, result.rule, result.next_rank) == (False, "none", None)
-
-
-def test_one_missing_judgment_keeps_a_list_from_being_exhausted():
-    result = state("+.-", length=3, complete=True)
-    assert (result.exhausted, result.remaining, result.next_rank) == (False, 1, 2)
-
-
-def test_exhausted_wins_over_the_streak():
-    result = state("-" * 100, length=100, complete=True)
-    assert (result.streak_met, result.exhausted, result.rule) == (True, True, "exhausted")
-
-
-@pytest.mark.parametrize("complete", [True, False])
-def test_an_empty_list_meets_no_rule(complete):
-    result = state("", length=0, complete=complete)
-    assert (result.rule, result.remaining, result.next_rank) == ("none", 0, None)
-    assert not result.met
-
-
-def test_nothing_labeled_yet():
-    result = state("", length=5)
-    assert (result.judged, result.streak, result.next_rank, result.rule) == (0, 0, 1, "none")
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ([(1, "unsure"), (1, "unsure")], "rank 1 is labeled twice"),
-        ([(0, "unsure")], "rank 0 is outside 1..5"),
-        ([(6, "unsure")], "rank 6 is outside 1..5"),
-        ([(2, "maybe")], "unknown relevance at rank 2: 'maybe'"),
-    ],
-)
-def test_impossible_labels_are_refused(labels, message):
-    with pytest.raises(ValueError, match=message):
-        stop_state(labels, length=5, complete=False)
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"length": -1}, "length"),
-        ({"streak_required": 0}, "streak_required"),
-        ({"minimum": -1}, "minimum"),
-        ({"withdrawn": [2]}, "rank 2 is outside 1..1"),
-    ],
-)
-def test_impossible_settings_are_refused(setting, message):
-    with pytest.raises(ValueError, match=message):
-        stop_state([], **({"length": 1, "complete": False} | setting))
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=[case["name"] for case in VECTORS])
@@ -173,3 +103,41 @@ def test_ranks_judged_elsewhere_mean_nothing_without_a_label():
     labels = [(1, "relevant"), (2, "not_relevant")]
     expected = stop_state(labels, length=5, complete=False)
     assert stop_state(labels, length=5, complete=False, outside_list=[3, 5]) == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "complete", "rule", "remaining", "next_rank"),
+    [
+        ("+-?", True, "exhausted", 0, None),
+        # Cut, or with one judgment missing, it isn't exhausted.
+        ("+-?", False, "none", 0, None),
+        ("+.-", True, "none", 1, 2),
+        # Exhausted wins over the streak.
+        ("-" * 100, True, "exhausted", 0, None),
+        ("", True, "none", 0, None),
+        (".....", False, "none", 5, 1),
+    ],
+)
+def test_a_complete_list_labeled_whole_is_exhausted(labels, complete, rule, remaining, next_rank):
+    result = state(labels, length=len(labels), complete=complete)
+    assert (result.rule, result.remaining, result.next_rank) == (rule, remaining, next_rank)
+    assert (result.exhausted, result.met) == (rule == "exhausted", rule != "none")
+
+
+def test_what_is_impossible_is_refused():
+    for labels, message in (
+        ([(1, "unsure"), (1, "unsure")], "rank 1 is labeled twice"),
+        ([(0, "unsure")], "rank 0 is outside 1..5"),
+        ([(6, "unsure")], "rank 6 is outside 1..5"),
+        ([(2, "maybe")], "unknown relevance at rank 2: 'maybe'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            stop_state(labels, length=5, complete=False)
+    for setting, message in (
+        ({"length": -1}, "length"),
+        ({"streak_required": 0}, "streak_required"),
+        ({"minimum": -1}, "minimum"),
+        ({"withdrawn": [2]}, "rank 2 is outside 1..1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            stop_state([], **({"length": 1, "complete": False} | setting))

@@ -1,8 +1,6 @@
-"""Which role passes a query from which state into which, pure and through the database."""
+"""How queries change: states and their history, what is fixed, refused or named as wrong."""
 
 from __future__ import annotations
-
-from itertools import product
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -17,69 +15,10 @@ from labeling.lifecycle.services import (
     query_update,
 )
 from labeling.queries.models import Query
-from labeling.queries.transitions import (
-    LEAST_ROLE,
-    ROLES,
-    STATES,
-    TransitionForbidden,
-    TransitionIncomplete,
-    TransitionRefused,
-    check_transition,
-    transitions_for,
-)
+from labeling.queries.transitions import TransitionIncomplete, TransitionRefused
 from retrieval.corpus.models import Image
 from tests.labeling.conftest import make_images, make_species
 from tests.labeling.judging import judge
-
-# From each state, what annotators, reviewers and admins may make of a query.
-ALLOWED: dict[str, tuple[set[str], set[str], set[str]]] = {
-    "draft": (set(), set(), {"open", "rejected"}),
-    "open": (
-        {"submitted"},
-        {"submitted", "complete"},
-        {"draft", "submitted", "complete", "rejected"},
-    ),
-    "submitted": (set(), {"open", "complete", "rejected"}, {"open", "complete", "rejected"}),
-    "complete": (set(), set(), {"open", "rejected"}),
-    "rejected": (set(), set(), {"open"}),
-}
-
-
-@pytest.mark.parametrize(("state", "position"), list(product(ALLOWED, range(3))))
-def test_what_each_role_may_do_in_each_state(state, position):
-    allowed = transitions_for(ROLES[position], state)
-    assert set(allowed) == ALLOWED[state][position]
-    assert list(allowed) == [one for one in STATES if one in allowed]
-    for to_state in STATES:
-        reason = "other" if to_state == "rejected" else ""
-        arguments = {
-            "role": ROLES[position],
-            "from_state": state,
-            "to_state": to_state,
-            "reason": reason,
-        }
-        if to_state in allowed:
-            check_transition(**arguments)
-        else:
-            forbidden = (state, to_state) in LEAST_ROLE
-            refusal = TransitionForbidden if forbidden else TransitionRefused
-            with pytest.raises(refusal):
-                check_transition(**arguments)
-
-
-def test_nobody_may_do_nothing():
-    assert transitions_for(None, "open") == ()
-
-
-@pytest.mark.parametrize(("to_state", "reason"), [("rejected", ""), ("complete", "other")])
-def test_a_rejection_and_only_it_has_a_reason(to_state, reason):
-    with pytest.raises(TransitionIncomplete) as refused:
-        check_transition(role="admin", from_state="open", to_state=to_state, reason=reason)
-    assert refused.value.field == "reject_reason"
-
-
-def test_the_states_are_the_models():
-    assert set(STATES) == set(Query.State.values)
 
 
 @pytest.fixture
