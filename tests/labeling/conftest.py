@@ -55,14 +55,17 @@ def make_images(
 def embed(images: Sequence[Image], scores: Sequence[float] | None = None) -> None:
     """Give images their vectors: by default the score that their number means."""
     model = EmbeddingModel.objects.get(name=toy_spec())
-    for position, image in enumerate(images):
-        score = scores[position] if scores else 1 - (image.pk - FIRST_ID) / 2048
-        Embedding.objects.create(
+    Embedding.objects.bulk_create(
+        Embedding(
             model=model,
             image=image,
             vector=[score, float(np.sqrt(1 - score * score))],
             created_at=timezone.now(),
         )
+        for image, score in zip(
+            images, scores or [1 - (image.pk - FIRST_ID) / 2048 for image in images], strict=True
+        )
+    )
 
 
 def run_jobs() -> list[Job]:

@@ -9,42 +9,31 @@ from typing import Any
 import pytest
 
 from labeling.judging.models import Judgment, JudgmentEvent
-from labeling.lifecycle.services import query_transition
-from retrieval.corpus.models import Image
+from labeling.queries.models import Query
 from tests.conftest import client_of
 from tests.labeling.conftest import FIRST_ID, fields, make_images
 from tests.labeling.judging import item, judge, record
 
 
 @pytest.fixture
-def images(toy_model) -> list[Image]:
-    return make_images(5)
+def query(toy_model, open_query) -> Query:
+    """An open query over five images."""
+    make_images(5)
+    return open_query()
 
 
-@pytest.mark.parametrize(
-    ("parameters", "field"),
-    [
-        ({"start_rank": 0}, "start_rank"),
-        ({"start_rank": "x"}, "start_rank"),
-        ({"limit": 0}, "limit"),
-        ({"limit": 501}, "limit"),
-    ],
-)
-def test_bounds_of_a_page_of_candidates(parameters, field, images, open_query, admin_api):
-    answer = admin_api.get(f"/api/queries/{open_query().pk}/candidates/", parameters)
-    assert (answer.status_code, fields(answer)) == (400, [field])
-
-
-def test_past_the_end_there_are_no_candidates(images, open_query, admin_api):
-    address = f"/api/queries/{open_query().pk}/candidates/"
+def test_bounds_of_a_page_of_candidates(query, admin_api):
+    address = f"/api/queries/{query.pk}/candidates/"
+    for name, value in (("start_rank", 0), ("start_rank", "x"), ("limit", 0), ("limit", 501)):
+        answer = admin_api.get(address, {name: value})
+        assert (answer.status_code, fields(answer)) == (400, [name])
     body = admin_api.get(address, {"start_rank": 6}).json()
     assert (body["results"], body["count"], body["next"]) == ([], 5, None)
 
 
 def test_own_relevance_stands_beside_the_candidates(
-    images, open_query, annotator, other_annotator, annotator_api
+    query, annotator, other_annotator, annotator_api
 ):
-    query = open_query()
     judge(query, annotator, [1], "unsure")
     judge(query, other_annotator, [0], "relevant")
     results = annotator_api.get(f"/api/queries/{query.pk}/candidates/").json()["results"]
@@ -54,9 +43,8 @@ def test_own_relevance_stands_beside_the_candidates(
 GOOD = {"image": FIRST_ID, "relevance": "relevant", "client_id": "c", "seconds": 1}
 
 
-@pytest.mark.parametrize(
-    ("bad", "detail"),
-    [
+def test_a_bad_item_is_refused_and_the_others_are_stored(query, annotator_api):
+    bad = [
         (3, "Invalid data. Expected a dictionary"),
         ({}, "image: This field is required."),
         (GOOD | {"relevance": "yes"}, "relevance:"),
@@ -69,40 +57,35 @@ GOOD = {"image": FIRST_ID, "relevance": "relevant", "client_id": "c", "seconds":
         (GOOD | {"expected": "yes"}, "expected:"),
         (GOOD | {"age": "old"}, "age:"),
         ({name: GOOD[name] for name in GOOD if name != "relevance"}, "relevance:"),
-    ],
-)
-def test_a_bad_item_is_refused_and_the_others_are_stored(
-    bad, detail, images, open_query, annotator_api
-):
+    ]
     good = GOOD | {"image": FIRST_ID + 1, "client_id": str(uuid.uuid4())}
-    address = f"/api/queries/{open_query().pk}/judgments/"
-    answer = annotator_api.post(address, [bad, good])
+    items = [*(one for one, _ in bad), good]
+    answer = annotator_api.post(f"/api/queries/{query.pk}/judgments/", items)
     assert answer.status_code == 200
-    refused, stored = answer.json()["results"]
-    assert (refused["status"], stored["status"]) == ("refused", "stored")
-    assert (refused["code"], refused["relevance"], refused["current"]) == ("invalid", None, None)
-    assert refused["detail"].startswith(detail)
-    assert stored["client_id"] == good["client_id"]
+    *refused, stored = answer.json()["results"]
+    for one, (_, detail) in zip(refused, bad, strict=True):
+        assert (one["status"], one["code"]) == ("refused", "invalid")
+        assert (one["relevance"], one["current"]) == (None, None)
+        assert one["detail"].startswith(detail)
+    assert (stored["status"], stored["client_id"]) == ("stored", good["client_id"])
     assert Judgment.objects.count() == 1
 
 
-@pytest.mark.parametrize("body", [{}, GOOD, "x", None, [GOOD] * 501], ids=str)
-def test_a_body_that_is_no_short_list_is_malformed(body, images, open_query, annotator_api):
-    answer = annotator_api.post(f"/api/queries/{open_query().pk}/judgments/", body)
-    assert answer.status_code == 400
-    assert answer["Content-Type"] == "application/problem+json"
+def test_a_body_that_is_no_short_list_is_malformed(query, annotator_api):
+    address = f"/api/queries/{query.pk}/judgments/"
+    for body in ({}, GOOD, "x", None, [GOOD] * 501):
+        answer = annotator_api.post(address, body)
+        assert answer.status_code == 400
+        assert answer["Content-Type"] == "application/problem+json"
+    for text in ("[{", f'[{{"image": {FIRST_ID}, "seconds": NaN}}]'):
+        answer = annotator_api.post(address, text, content_type="application/json")
+        assert answer.status_code == 400
     assert not Judgment.objects.exists()
 
 
-def test_json_that_is_broken_or_not_finite_is_malformed(images, open_query, annotator_api):
-    address = f"/api/queries/{open_query().pk}/judgments/"
-    for body in ("[{", f'[{{"image": {FIRST_ID}, "seconds": NaN}}]'):
-        answer = annotator_api.post(address, body, content_type="application/json")
-        assert answer.status_code == 400
-
-
-def test_a_list_is_extended_on_demand(images, open_query, annotator_api, settings):
+def test_a_list_is_extended_on_demand(toy_model, open_query, annotator_api, settings):
     settings.CANDIDATE_DEPTH = 2
+    make_images(5)
     address = f"/api/queries/{open_query().pk}/extend/"
     answer = annotator_api.post(address, {"count": 2}).json()
     assert (answer["added"], answer["list"]["size"], answer["list"]["total"]) == (2, 4, 5)
@@ -122,8 +105,8 @@ def sent(number: int, relevance: str | None, **given: Any) -> dict[str, Any]:
     } | given
 
 
-def test_every_item_is_answered_with_what_stands_after_it(images, open_query, annotator_api):
-    address = f"/api/queries/{open_query().pk}/judgments/"
+def test_every_item_is_answered_with_what_stands_after_it(query, annotator_api):
+    address = f"/api/queries/{query.pk}/judgments/"
     items = [
         sent(0, "relevant", expected=None, seconds=2, age=60),
         sent(0, "unsure", expected=None),
@@ -157,33 +140,10 @@ def test_every_item_is_answered_with_what_stands_after_it(images, open_query, an
     assert (stop["minimum"], stop["minimum_met"]) == (0, True)
 
 
-def test_a_closed_query_says_so(images, open_query, annotator, annotator_api, admin):
-    query = open_query()
-    judge(query, annotator, [0], "relevant")
-    query_transition(query=query, to_state="complete", by=admin, note="Enough.")
-    [result] = annotator_api.post(
-        f"/api/queries/{query.pk}/judgments/", [sent(1, "relevant")]
-    ).json()["results"]
-    assert (result["status"], result["code"]) == ("refused", "closed")
-    assert result["detail"] == "The query is complete, so it can't be labeled now."
-
-
-def test_a_query_that_one_does_not_see_takes_nothing(
-    images, open_query, new_query, annotator_api, admin
-):
-    done = open_query()
-    judge(done, admin, [0], "relevant")
-    query_transition(query=done, to_state="complete", by=admin, note="Enough.")
-    for pk in (done.pk, new_query("a draft").pk, 10**9):
-        answer = annotator_api.post(f"/api/queries/{pk}/judgments/", [sent(1, "relevant")])
-        assert answer.status_code == 404
-    assert Judgment.objects.count() == 1
-
-
 def test_what_another_user_left_behind_is_not_stored_as_ones_own(
-    images, open_query, annotator, annotator_api, other_annotator
+    query, annotator, annotator_api, other_annotator
 ):
-    address = f"/api/queries/{open_query().pk}/judgments/"
+    address = f"/api/queries/{query.pk}/judgments/"
     for sender in (str(other_annotator.pk), "", "x"):
         answer = annotator_api.post(address, [sent(0, "relevant")], headers={"X-Annotator": sender})
         assert (answer.status_code, answer["Content-Type"]) == (409, "application/problem+json")
@@ -194,8 +154,7 @@ def test_what_another_user_left_behind_is_not_stored_as_ones_own(
     assert answer.json()["results"][0]["status"] == "stored"
 
 
-def test_a_judgment_takes_few_statements(images, open_query, annotator, django_assert_num_queries):
-    query = open_query()
+def test_a_judgment_takes_few_statements(query, annotator, django_assert_num_queries):
     judge(query, annotator, range(2), "relevant")
     client = client_of(annotator)
     address = f"/api/queries/{query.pk}/judgments/"
@@ -209,9 +168,8 @@ def test_a_judgment_takes_few_statements(images, open_query, annotator, django_a
 
 
 def test_the_history_of_an_image_is_everybodys_to_reviewers(
-    images, open_query, annotator, other_annotator, annotator_api, reviewer_api
+    query, annotator, other_annotator, annotator_api, reviewer_api
 ):
-    query = open_query()
     record(query, annotator, item(0, "relevant", seconds=2), item(1, "relevant"))
     record(query, other_annotator, item(0, "unsure", source="similar"))
     record(query, annotator, item(0, None, seconds=0.5))
@@ -233,10 +191,8 @@ def test_the_history_of_an_image_is_everybodys_to_reviewers(
     assert annotator_api.get(address, {"image": 5}).json() == {"results": []}
 
 
-def test_a_history_is_of_one_image_of_a_query_that_one_sees(
-    images, open_query, new_query, annotator_api
-):
-    address = f"/api/queries/{open_query().pk}/history/"
+def test_a_history_is_of_one_image_of_a_query_that_one_sees(query, new_query, annotator_api):
+    address = f"/api/queries/{query.pk}/history/"
     for image in ("", "x", "-1", str(2**63)):
         answer = annotator_api.get(address, {"image": image})
         assert (answer.status_code, fields(answer)) == (400, ["image"])
@@ -245,10 +201,8 @@ def test_a_history_is_of_one_image_of_a_query_that_one_sees(
     assert answer.status_code == 404
 
 
-def test_a_clock_that_jumps_changes_neither_labels_nor_their_order(
-    images, open_query, annotator, monkeypatch
-):
-    address = f"/api/queries/{open_query().pk}/"
+def test_a_clock_that_jumps_changes_neither_labels_nor_their_order(query, annotator, monkeypatch):
+    address = f"/api/queries/{query.pk}/"
     client = client_of(annotator)
     jump = timedelta()
 

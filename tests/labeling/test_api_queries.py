@@ -133,20 +133,15 @@ def test_a_query_can_be_created_open(images, admin_api):
     assert (answer.status_code, fields(answer)) == (400, ["state"])
 
 
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"text": ""}, "text"),
+def test_what_is_wrong_with_a_new_query_is_named(new_query, admin_api):
+    new_query("the seventh", query_id=7)
+    for given, field in (
         ({"text": "  "}, "text"),
-        ({"text": "a\0b"}, "text"),
         ({"text": None}, "text"),
         ({"category": "Dances"}, "category"),
-        ({"split": "train"}, "split"),
         ({"query_id": "x"}, "query_id"),
-        ({"query_id": -1}, "query_id"),
         ({"query_id": 10**30}, "query_id"),
         ({"query_id": 7}, "query_id"),
-        ({"iconic_group": "Toads"}, "iconic_group"),
         ({"species": "Bufo bufo"}, "species"),
         ({"species": ["Nix nix"]}, "species"),
         ({"species": [None]}, "species.0"),
@@ -154,19 +149,14 @@ def test_a_query_can_be_created_open(images, admin_api):
         ({"species": [-1]}, "species"),
         ({"speices": []}, "speices"),
         ({"reject_reason": "other"}, "reject_reason"),
-    ],
-)
-def test_what_is_wrong_with_a_new_query_is_named(given, field, new_query, admin_api):
-    new_query("the seventh", query_id=7)
-    body = {"text": "a newt", "category": "Species ID"} | given
-    answer = admin_api.post("/api/queries/", body)
-    assert (answer.status_code, fields(answer)) == (400, [field])
+    ):
+        answer = admin_api.post(
+            "/api/queries/", {"text": "a newt", "category": "Species ID"} | given
+        )
+        assert (answer.status_code, fields(answer)) == (400, [field])
+    for body in ([], "text", 3, None):
+        assert admin_api.post("/api/queries/", body).status_code == 400
     assert Query.objects.count() == 1
-
-
-@pytest.mark.parametrize("body", [[], "text", 3, None])
-def test_a_body_that_is_no_object_is_malformed(body, admin_api):
-    assert admin_api.post("/api/queries/", body).status_code == 400
 
 
 def test_species_are_names_ids_or_groups(new_query, admin_api):
@@ -273,50 +263,28 @@ def test_a_bad_csv_is_refused_with_lines_and_fields(admin_api):
     assert not Query.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("address", "body", "content_type", "status", "field"),
-    [
-        ("/api/queries/import/", b"", "text/csv", 400, "file"),
-        ("/api/queries/import/?split=train", NEWT, "text/csv", 400, "split"),
-        ("/api/queries/import/", HEADER + b"x" * 5 * 1024 * 1024, "text/csv", 400, "file"),
-        ("/api/queries/import/", b"{}", "application/json", 415, None),
-    ],
-    ids=["empty", "split", "large", "json"],
-)
-def test_imports_that_are_no_csv(address, body, content_type, status, field, admin_api):
-    answer = admin_api.post(address, body, content_type=content_type)
-    assert answer.status_code == status
-    assert fields(answer) == ([field] if field else [])
-
-
-@pytest.mark.parametrize("content_type", ["text/csv", "Text/CSV; charset=utf-8"])
-def test_an_empty_body_is_told_to_be_empty(content_type, admin_api):
-    answer = admin_api.post("/api/queries/import/?name=q_val.csv", b"", content_type=content_type)
-    assert (answer.status_code, fields(answer)) == (400, ["file"])
-    [error] = answer.json()["errors"]
-    assert error["detail"].startswith(
-        "q_val.csv, line 1: the file is empty; a header with query_id"
-    )
-
-
-@pytest.mark.parametrize("format", ["text/csv", "multipart"])
-def test_a_file_of_more_than_5_megabytes_is_refused(format, admin_api):
-    content = bytes(LARGEST_UPLOAD + 1)
-    if format == "multipart":
-        body = {"file": SimpleUploadedFile("q_val.csv", content)}
-        answer = admin_api.post("/api/queries/import/", body, format="multipart")
-    else:
-        address = "/api/queries/import/?name=q_val.csv"
-        answer = admin_api.post(address, content, content_type="text/csv")
-    assert (answer.status_code, fields(answer)) == (400, ["file"])
-    assert answer.json()["errors"][0]["detail"] == "q_val.csv is larger than 5 MB."
-
-
-def test_an_upload_without_a_file_is_told(admin_api):
-    answer = admin_api.post("/api/queries/import/", {"split": "val"}, format="multipart")
-    assert (answer.status_code, fields(answer)) == (400, ["file"])
-    [error] = answer.json()["errors"]
-    assert error["detail"] == "No file was sent; upload a CSV as “file”, or send it as text/csv."
+def test_what_is_no_import_is_refused(admin_api):
+    large = bytes(LARGEST_UPLOAD + 1)
+    for address, body, content_type, detail in (
+        (
+            "?name=q_val.csv",
+            b"",
+            "Text/CSV; charset=utf-8",
+            "q_val.csv, line 1: the file is empty;",
+        ),
+        ("?name=q_val.csv", large, "text/csv", "q_val.csv is larger than 5 MB."),
+        ("", {"file": SimpleUploadedFile("a.csv", large)}, None, "a.csv is larger than 5 MB."),
+        ("", {"split": "val"}, None, "No file was sent; upload a CSV as “file”, or send it as"),
+    ):
+        kind = {"content_type": content_type} if content_type else {"format": "multipart"}
+        answer = admin_api.post(f"/api/queries/import/{address}", body, **kind)
+        assert (answer.status_code, fields(answer)) == (400, ["file"])
+        assert answer.json()["errors"][0]["detail"].startswith(detail)
+    answer = admin_api.post("/api/queries/import/?split=train", NEWT, content_type="text/csv")
+    assert (answer.status_code, fields(answer)) == (400, ["split"])
+    answer = admin_api.post("/api/queries/import/", b"{}", content_type="application/json")
+    assert answer.status_code == 415
+    assert not Query.objects.exists()
 
 
 def test_a_search_becomes_a_draft(admin_api):

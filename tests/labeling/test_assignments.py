@@ -12,7 +12,6 @@ from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.imports import judgments_import
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
-from labeling.review.overview import queries_overview
 from labeling.review.selectors import given_up
 from retrieval.corpus.models import Image
 from tests.labeling.conftest import FIRST_ID, make_images
@@ -199,16 +198,3 @@ def test_on_the_pages(clients, query, annotator, other_annotator):
     own = clients["annotator"].post(f"{page}transition/", {"state": "open"}, follow=True)
     assert "Your part is open again." in own.content.decode()
     assert clients["annotator"].get(f"{page}label/").status_code == 200
-
-
-def test_the_dashboard_asks_once_for_all_parts(
-    query, open_query, annotator, django_assert_num_queries
-):
-    queries_overview(user=annotator)
-    with django_assert_num_queries(3):
-        queries_overview(user=annotator)
-    for number in range(5):
-        open_query(f"frog {number}")
-    queries_overview(user=annotator)
-    with django_assert_num_queries(3):
-        queries_overview(user=annotator)

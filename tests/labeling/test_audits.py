@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from labeling.audits.bounds import AuditRound, missing_at_most
+from labeling.audits.bounds import AuditRound
 from labeling.audits.draws import draw_order
 from labeling.audits.models import Draw, DrawKey, DrawRound
 from labeling.audits.selectors import Aim, AuditState, audit_state, certificate, pool_words
@@ -19,7 +19,6 @@ from retrieval.corpus.models import Image
 from retrieval.flags.services import image_restore, image_withdraw
 from tests.labeling.conftest import FIRST_ID, make_images, run_jobs
 from tests.labeling.judging import item, judge, record
-from tests.threads import at_once
 
 IMAGES = 60
 JUDGED = 10
@@ -85,27 +84,6 @@ class TestDrawing:
         assert draw(query, annotator, 5) == []
         assert rounds(query) == [(2, 50, 50, 0)]
         assert state(query).now.sentence.endswith("complete.")
-
-    def test_two_people_at_once_draw_the_same(
-        self, transactional_db, query, annotator, other_annotator
-    ):
-        people = [annotator, other_annotator] * 3
-        found = at_once(*[lambda one=one: draw(query, one, 5) for one in people])
-        assert found == [found[0]] * 6
-        assert rounds(query) == [(2, 50, 5, 5)]
-
-    def test_while_others_judge_counts_each_image_once(
-        self, transactional_db, query, annotator, other_annotator
-    ):
-        at_once(
-            *[lambda n=n: judge(query, other_annotator, [n], NO) for n in range(10, 40, 6)],
-            *[lambda: draw(query, annotator, 30)] * 2,
-        )
-        draw(query, annotator, 50)
-        *_, last = state(query).rounds
-        assert last.drawn == last.unjudged
-        assert state(query).unjudged == 0
-        assert missing_at_most(state(query).hopeful, found=2) == 0
 
     def test_is_refused_to_who_may_not_judge(self, query, annotator_api, reviewer):
         query_transition(query=query, to_state="submitted", by=reviewer)

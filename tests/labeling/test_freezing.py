@@ -25,8 +25,6 @@ from retrieval.embedding.models import Embedding
 from tests.labeling.conftest import make_images, make_species, run_jobs
 from tests.processes import wait_for
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
 
 @pytest.fixture
 def images(toy_model) -> list[Image]:
@@ -95,24 +93,17 @@ def test_a_list_with_a_species_filter_is_ranked_by_its_own_job(images, new_query
 def test_each_list_has_its_own_depth_and_deeper_ones_are_not_taken_along(
     images, new_query, admin, settings
 ):
-    queries = [new_query(f"a toad of number {number}") for number in range(3)]
-    for query, depth in zip(queries, (5, 2, 7), strict=True):
+    queries = [new_query(f"a toad of number {number}") for number in range(4)]
+    for query, depth in zip(queries, (5, 2, 7, 2), strict=True):
         settings.CANDIDATE_DEPTH = depth
         queries_open(pks=[query.pk], by=admin)
+    # Nor is what is no longer wanted.
+    job_cancel(job=lists(queries[3])[0].job)
     do(lists(*queries)[0])
-    first, second, third = lists(*queries)
-    assert (first.size, second.size, third.ready) == (5, 2, False)
+    first, second, third, canceled = lists(*queries)
+    assert (first.size, second.size, third.ready, canceled.ready) == (5, 2, False, False)
     assert ranked(second) == ranked(first)[:2]
     assert (second.total, second.complete) == (8, False)
-
-
-def test_what_is_no_longer_wanted_is_not_taken_along(images, new_query, admin):
-    queries = [new_query(f"a toad of number {number}") for number in range(2)]
-    waiting = opened(admin, *queries)
-    assert waiting[1].job is not None
-    job_cancel(job=waiting[1].job)
-    do(waiting[0])
-    assert [one.ready for one in lists(*queries)] == [True, False]
 
 
 def test_a_refused_list_fails_its_own_job_and_no_other(images, new_query, admin):
@@ -174,15 +165,3 @@ def test_a_job_that_died_with_many_lists_tries_fewer(images, new_query, admin):
     Job.objects.filter(pk=waiting[0].job_id).update(fruitless_turns=4)
     do(waiting[0])
     assert [one.ready for one in lists(*queries)] == [True, False, False]
-
-
-def test_two_workers_rank_many_lists_in_few_passes(images, new_query, admin, start_worker):
-    queries = [new_query(f"a toad of number {number}") for number in range(30)]
-    opened(admin, *queries)
-    start_worker(concurrency=2)
-    wait_for(lambda: not Job.objects.filter(state__in=Job.UNFINISHED).exists(), what="the jobs")
-    frozen = lists(*queries)
-    assert {one.job.state for one in frozen if one.job} == {"done"}
-    assert all(one.ready and one.size == 8 for one in frozen)
-    assert len({one.frozen_at for one in frozen}) < 5
-    assert all(list_verify(one) for one in frozen)

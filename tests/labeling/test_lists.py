@@ -29,27 +29,30 @@ def images(toy_model) -> list[Image]:
 
 
 def test_opening_freezes_the_exact_order_with_its_scores(images, open_query):
-    query = open_query()
-    frozen = current_list(query)
+    frozen = current_list(open_query())
     rows = list(frozen.candidates.order_by("rank").values_list("rank", "image_id", "score"))
     assert rows == [(n + 1, FIRST_ID + n, 1 - n / 2048) for n in range(8)]
     assert (frozen.size, frozen.total, frozen.unembedded) == (8, 8, 0)
     assert frozen.complete
     assert list_verify(frozen)
+    # Freezing it again changes nothing.
+    make_images(1, first=9)
+    again = list_freeze(list_id=frozen.pk)
+    assert again is not None
+    assert (again.frozen_at, again.checksum) == (frozen.frozen_at, frozen.checksum)
+    assert frozen.candidates.count() == 8
+    # Images without an embedding are told.
+    make_images(2, first=10, embedded=False)
+    query = open_query("a frog")
+    frozen = current_list(query)
+    assert (frozen.size, frozen.unembedded, frozen.complete) == (9, 2, False)
+    assert list_status(Query.objects.get(pk=query.pk)).detail.startswith("2 images in the corpus")
 
 
 def test_equal_scores_are_in_the_order_of_image_ids(toy_model, open_query):
     images = make_images(4, embedded=False)
     embed([images[2], images[0], images[3], images[1]], scores=[0.5, 0.5, 0.75, 0.5])
     assert ranked(current_list(open_query())) == [3, 0, 1, 2]
-
-
-def test_without_a_filter_the_depth_is_the_settings(images, open_query, settings):
-    settings.CANDIDATE_DEPTH = 3
-    frozen = current_list(open_query())
-    assert ranked(frozen) == [0, 1, 2]
-    assert (frozen.depth, frozen.size, frozen.total) == (3, 3, 8)
-    assert not frozen.complete
 
 
 def test_a_species_filter_takes_all_its_images_however_many(images, open_query, settings):
@@ -97,19 +100,18 @@ def test_what_is_embedded_later_changes_no_list_and_is_not_in_its_extension(
     assert list_verify(frozen)
 
 
-def test_a_list_differs_once_an_embedding_of_it_is_gone(images, open_query):
+def test_a_list_differs_once_an_embedding_of_it_is_gone_or_a_row_changed(images, open_query):
     frozen = current_list(open_query())
     call_command("verify_lists")
+    rows = Candidate.objects.filter(list=frozen, rank=2)
+    rows.update(score=0.25)
+    assert not list_verify(frozen)
+    rows.update(score=1 - 1 / 2048)
+    assert list_verify(frozen)
     Embedding.objects.filter(image=images[3]).delete()
     assert not list_verify(frozen)
     with pytest.raises(CommandError, match="1 of 1 lists differ"):
         call_command("verify_lists")
-
-
-def test_a_list_differs_when_a_stored_row_was_changed(images, open_query):
-    frozen = current_list(open_query())
-    Candidate.objects.filter(list=frozen, rank=2).update(score=0.25)
-    assert not list_verify(frozen)
 
 
 @pytest.mark.parametrize("change", ["text", "species"])
@@ -138,16 +140,13 @@ def test_a_new_text_or_filter_makes_a_new_list_and_keeps_the_judgments(
     assert CandidateList.objects.filter(pk=old.pk).exists()
 
 
-def test_a_new_text_of_a_draft_makes_no_list(new_query, admin):
-    query = new_query()
-    query_update(query=query, by=admin, text="something else")
-    assert query.lists.count() == 0
-
-
-def test_the_same_text_again_makes_no_new_list(images, open_query, admin):
-    query = open_query()
+def test_a_draft_and_the_same_text_again_make_no_list(images, new_query, open_query, admin):
+    draft, query = new_query(), open_query("a frog")
+    query_update(query=draft, by=admin, text="something else")
+    with pytest.raises(Conflict, match="only an open or submitted one"):
+        list_refresh(query=draft, by=admin)
     query_update(query=query, by=admin, text=query.text, guidelines="Look at the feet.")
-    assert query.lists.count() == 1
+    assert (draft.lists.count(), query.lists.count()) == (0, 1)
 
 
 def test_a_new_model_makes_new_lists_of_open_queries(images, open_query, new_query, settings):
@@ -189,26 +188,6 @@ def test_a_change_supersedes_a_list_that_is_being_made(images, open_query, admin
     assert {job.state for job in Job.objects.filter(pk=first.job_id)} == {"canceled"}
     run_jobs()
     assert ranked(current_list(query)) == list(reversed(range(8)))
-
-
-def test_freezing_again_changes_nothing(images, open_query):
-    frozen = current_list(open_query())
-    make_images(1, first=9)
-    again = list_freeze(list_id=frozen.pk)
-    assert again is not None
-    assert (again.frozen_at, again.checksum) == (frozen.frozen_at, frozen.checksum)
-    assert frozen.candidates.count() == 8
-
-
-def test_images_without_an_embedding_keep_a_list_from_being_exhausted(
-    images, open_query, annotator
-):
-    make_images(2, first=8, embedded=False)
-    query = open_query()
-    frozen = current_list(query)
-    assert (frozen.size, frozen.total, frozen.unembedded) == (8, 8, 2)
-    assert not frozen.complete
-    assert list_status(Query.objects.get(pk=query.pk)).detail.startswith("2 images in the corpus")
 
 
 def test_a_list_over_nothing_is_empty_and_says_why(toy_model, new_query, admin):
@@ -254,11 +233,6 @@ def test_a_model_that_cannot_be_loaded_fails_the_job_and_can_be_tried_again(
     list_refresh(query=query, by=admin)
     run_jobs()
     assert ranked(current_list(query)) == list(range(8))
-
-
-def test_a_draft_has_no_list_to_refresh(new_query, admin):
-    with pytest.raises(Conflict, match="only an open or submitted one"):
-        list_refresh(query=new_query(), by=admin)
 
 
 def test_a_list_is_never_seen_half_made(images, new_query, admin, annotator, toy_model):

@@ -8,7 +8,7 @@ import pytest
 from django.http import Http404
 from django.utils import timezone
 
-from labeling.judging.access import can_judge, get_query_for, judgment_history, queries_visible_to
+from labeling.judging.access import get_query_for
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
@@ -69,18 +69,8 @@ def test_annotators_see_open_queries_and_those_they_judged_for(
         get_query_for(annotator, three[2].pk)
 
 
-def test_nobody_else_sees_anything(three, annotator):
-    from django.contrib.auth.models import AnonymousUser
-
-    annotator.is_active = False
-    for user in (AnonymousUser(), annotator):
-        assert not queries_visible_to(user).exists()
-        assert not can_judge(user, three[0])
-
-
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
+def test_filters(three, reviewer):
+    for filters, found in (
         ({}, [1, 2, 3]),
         ({"search": "toad"}, [2, 3]),
         ({"search": "3"}, [3]),
@@ -90,19 +80,16 @@ def test_nobody_else_sees_anything(three, annotator):
         ({"search": "9" * 30}, []),
         ({"state": "draft"}, [2]),
         ({"state": "nix"}, []),
-        ({"split": "test"}, [1, 2]),
         ({"category": "Human Impact", "state": ""}, [1]),
         ({"split": "test", "search": "toad"}, [2]),
-    ],
-)
-def test_filters(filters, found, three, reviewer):
-    assert ids(reviewer, filters=filters) == found
+    ):
+        assert ids(reviewer, filters=filters) == found, filters
 
 
-@pytest.mark.parametrize(
-    ("sort", "found"),
-    [
-        ("query_id", [1, 2, 3]),
+def test_sorting(three, annotator, reviewer):
+    judge(three[0], annotator, [0, 1], "relevant")
+    judge(three[1], annotator, [0], "not_relevant")
+    for sort, found in (
         ("-query_id", [3, 2, 1]),
         ("text", [2, 1, 3]),
         ("state", [2, 1, 3]),
@@ -110,31 +97,24 @@ def test_filters(filters, found, three, reviewer):
         ("relevant", [1, 2, 3]),
         ("-streak", [1, 2, 3]),
         ("-last_activity", [1, 3, 2]),
-    ],
-)
-def test_sorting(sort, found, three, annotator, reviewer):
-    judge(three[0], annotator, [0, 1], "relevant")
-    judge(three[1], annotator, [0], "not_relevant")
-    assert ids(reviewer, sort=sort) == found
-
-
-def test_every_column_sorts_both_ways(three, reviewer):
+    ):
+        assert ids(reviewer, sort=sort) == found, sort
     for key in SORT_KEYS:
         assert sorted(ids(reviewer, sort=key)) == sorted(ids(reviewer, sort=f"-{key}")) == [1, 2, 3]
 
 
-def test_hundreds_of_queries_need_as_many_statements_as_one(
+def test_many_queries_need_as_many_statements_as_one(
     three, new_query, annotator, reviewer, django_assert_num_queries
 ):
     judge(three[0], annotator, [0], "relevant")
     with django_assert_num_queries(5):
         assert len(queries_overview(user=reviewer, filters={"search": "red"})) == 1
-    for number in range(200):
+    for number in range(20):
         new_query(f"query {number}")
     with django_assert_num_queries(5):
-        assert len(queries_overview(user=reviewer, sort="-streak")) == 203
+        assert len(queries_overview(user=reviewer, sort="-streak")) == 23
     with django_assert_num_queries(2):
-        assert len(queries_overview(user=reviewer, sort="-streak")) == 203
+        assert len(queries_overview(user=reviewer, sort="-streak")) == 23
     with django_assert_num_queries(6):
         assert len(queries_overview(user=annotator)) == 2
 
@@ -193,26 +173,6 @@ def test_review_shows_doubts_and_disagreements_until_a_reviewer_decides(
     ]
 
 
-def test_history_is_everybodys_to_reviewers_and_ones_own_to_annotators(
-    three, images, annotator, other_annotator, reviewer
-):
-    query = three[0]
-    judge(query, annotator, [0], "relevant")
-    judge(query, other_annotator, [0], "unsure")
-    judge(query, annotator, [0], "not_relevant")
-
-    def seen(user: Any) -> list[tuple[str, str, str]]:
-        events = judgment_history(query, images[0].pk, user)
-        return [(one.annotator.username, one.previous, one.relevance) for one in events]
-
-    assert seen(reviewer) == [
-        ("ann", "", "relevant"),
-        ("otto", "", "unsure"),
-        ("ann", "relevant", "not_relevant"),
-    ]
-    assert seen(other_annotator) == [("otto", "", "unsure")]
-
-
 def test_agreement_is_over_the_images_that_both_judged(
     three, annotator, other_annotator, reviewer, django_assert_num_queries
 ):
@@ -234,12 +194,6 @@ def test_agreement_is_over_the_images_that_both_judged(
     ]
     assert (found[0].agreement.observed, found[0].agreement.kappa) == (0.75, 0.5)
     assert found[1].agreement.kappa is None
-
-
-def test_who_shares_no_image_agrees_on_nothing(three, annotator, other_annotator):
-    judge(three[0], annotator, [0], "relevant")
-    judge(three[0], other_annotator, [1], "relevant")
-    assert agreements_of(three[0]) == []
 
 
 def test_withdrawn_images_are_nothing_to_review(three, annotator, reviewer):

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import connection, transaction
 
 from core.errors import QueryGone
+from core.jobs.models import Job
 from core.locks import lock_key
-from labeling.candidates.models import Candidate
+from labeling.audits.bounds import missing_at_most
+from labeling.audits.models import ReleaseAudit, ReleaseKey
+from labeling.audits.selectors import audit_state
+from labeling.audits.services import audit_draw
+from labeling.candidates.freezing import list_freeze
+from labeling.candidates.models import Candidate, CandidateList
 from labeling.candidates.selectors import list_verify
 from labeling.candidates.services import list_extend, list_refresh
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.lifecycle.imports import judgments_import
+from labeling.lifecycle.opening import queries_open
 from labeling.lifecycle.services import (
     QueryHasJudgments,
     query_create,
@@ -26,8 +35,10 @@ from labeling.lifecycle.services import (
 )
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionRefused
+from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.flags.services import image_restore, image_withdraw
 from tests.labeling.conftest import FIRST_ID, make_images
-from tests.labeling.judging import item, judge, record, stored
+from tests.labeling.judging import item, judge, ranked, record, stored
 from tests.processes import wait_for
 from tests.threads import at_once, meanwhile
 
@@ -185,7 +196,7 @@ class TestRaces:
     def test_of_the_last_two_who_hand_in_at_once_one_submits(
         self, open_query, annotator, other_annotator
     ):
-        for round_ in range(5):
+        for round_ in range(3):
             query = open_query(f"toad {round_}")
             people = (annotator, other_annotator)
             for person in people:
@@ -208,7 +219,7 @@ class TestRaces:
     def test_a_first_judgment_and_the_last_hand_in_at_once_agree_on_who_takes_part(
         self, open_query, annotator, other_annotator
     ):
-        for round_ in range(5):
+        for round_ in range(3):
             query = open_query(f"newt {round_}")
             judge(query, annotator, [0], "relevant")
             outcome, _ = at_once(
@@ -223,7 +234,7 @@ class TestRaces:
     def test_of_two_who_begin_at_once_one_gets_the_last_place(
         self, open_query, annotator, other_annotator
     ):
-        for round_ in range(5):
+        for round_ in range(3):
             query = open_query(f"frog {round_}")
             Query.objects.filter(pk=query.pk).update(annotators_wanted=1)
             outcomes = at_once(
@@ -279,3 +290,128 @@ class TestRaces:
         else:
             assert isinstance(deleted, QueryHasJudgments)
             assert (judged, query.judgments.count()) == ("stored", 1)
+
+
+def somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        )
+        return bool(cursor.fetchone()[0])
+
+
+class TestListsAndWithdrawals:
+    def test_lists_frozen_while_images_come_and_go_verify_ever_after(
+        self, new_query, admin, reviewer
+    ):
+        make_images(6, first=6)
+        images = list(Image.objects.order_by("pk"))
+        for image in images[6:]:
+            image_withdraw(image=image, by=reviewer)
+        queries = [
+            query_transition(query=new_query(f"toad {n}"), to_state="open", by=admin)
+            for n in range(4)
+        ]
+        results = at_once(
+            *[lambda one=one: image_withdraw(image=one, by=reviewer) for one in images[:6]],
+            *[lambda one=one: image_restore(image=one, by=reviewer) for one in images[6:]],
+            *[lambda q=q: list_freeze(list_id=q.current_list_id) for q in queries],
+        )
+        assert [one for one in results if isinstance(one, Exception)] == []
+        for frozen in results[12:]:
+            out = {
+                one.image_id - FIRST_ID
+                for one in ImageWithdrawal.objects.all()
+                if one.withdrawn_at <= frozen.frozen_at
+                and (one.restored_at is None or one.restored_at > frozen.frozen_at)
+            }
+            wanted = set(range(12)) - out
+            assert (set(ranked(frozen)), frozen.size, frozen.total) == (
+                wanted,
+                len(wanted),
+                len(wanted),
+            )
+            assert list_verify(frozen)
+
+    def test_a_list_waits_for_a_withdrawal_that_is_not_committed_yet(
+        self, new_query, admin, reviewer
+    ):
+        images = list(Image.objects.order_by("pk"))
+        query = query_transition(query=new_query(), to_state="open", by=admin)
+        under_way = threading.Event()
+
+        def withdraw() -> None:
+            with transaction.atomic():
+                image_withdraw(image=images[1], by=reviewer)
+                under_way.set()
+                wait_for(somebody_waits, what="the list to wait for the withdrawal")
+
+        def freeze() -> CandidateList | None:
+            under_way.wait(30)
+            return list_freeze(list_id=query.current_list_id or 0)
+
+        withdrawn, frozen = at_once(withdraw, freeze)
+        assert withdrawn is None
+        assert ranked(frozen) == [0, 2, 3, 4, 5]
+        assert list_verify(frozen)
+
+
+class TestAudits:
+    def test_two_people_at_once_draw_the_same(self, open_query, annotator, other_annotator):
+        query = open_query()
+        judge(query, annotator, [0], "relevant")
+        people = [annotator, other_annotator] * 3
+        found = at_once(
+            *[
+                lambda one=one: audit_draw(query=query, annotator=one, count=3).to_judge
+                for one in people
+            ]
+        )
+        assert found == [found[0]] * 6
+        assert query.draws.count() == 3
+
+    def test_drawing_while_others_judge_counts_each_image_once(
+        self, open_query, annotator, other_annotator
+    ):
+        make_images(14, first=6)
+        query = open_query()
+        judge(query, annotator, range(2), "relevant")
+        at_once(
+            *[lambda n=n: judge(query, other_annotator, [n], "not_relevant") for n in (2, 9, 16)],
+            *[lambda: audit_draw(query=query, annotator=annotator, count=10)] * 2,
+        )
+        audit_draw(query=query, annotator=annotator, count=50)
+        found = audit_state(Query.objects.select_related("current_list").get(pk=query.pk))
+        *_, last = found.rounds
+        assert last.drawn == last.unjudged
+        assert found.unjudged == 0
+        assert missing_at_most(found.hopeful, found=2) == 0
+
+    def test_hand_ins_at_once_use_one_key(self, open_query, annotator, settings):
+        settings.RELEASE_AUDIT_SHARE = 0.3
+        queries = [open_query(f"query {n}") for n in range(4)]
+        for one in queries:
+            judge(one, annotator, [0], "relevant")
+        at_once(
+            *[
+                lambda one=one: query_transition(
+                    query=one, to_state="submitted", by=annotator, note="Enough."
+                )
+                for one in queries
+            ]
+        )
+        assert ReleaseKey.objects.count() == 1
+        assert ReleaseAudit.objects.count() == 4
+
+
+def test_workers_rank_many_lists_in_few_passes(new_query, admin, toy_model, worker):
+    call_command("pack_embeddings", model=toy_model.name, verbosity=0)
+    queries = [new_query(f"a toad of number {number}") for number in range(20)]
+    queries_open(pks=[query.pk for query in queries], by=admin)
+    wait_for(lambda: not Job.objects.filter(state__in=Job.UNFINISHED).exists(), what="the jobs")
+    assert set(Job.objects.values_list("state", flat=True)) == {"done"}
+    frozen = [Query.objects.get(pk=query.pk).current_list for query in queries]
+    assert all(one.ready and one.size == 6 for one in frozen)
+    assert len({one.frozen_at for one in frozen}) < len(queries)
+    assert all(list_verify(one) for one in frozen)

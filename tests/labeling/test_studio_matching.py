@@ -203,20 +203,6 @@ def test_what_a_list_can_be_filtered_by(query, reviewer, annotator_api):
     }
 
 
-def test_at_most_200_species_are_offered_those_with_the_most_images(
-    toy_model, open_query, annotator
-):
-    for number in range(201):
-        make_images(1, first=number, species=make_species(f"Genus s{200 - number:03}"))
-    make_images(1, first=201, species=Species.objects.get(scientific_name="Genus s007"))
-    offered = facets(query=open_query(), user=annotator).species
-    assert len(offered) == 200
-    assert (offered[0][0].scientific_name, offered[0][1]) == ("Genus s007", 2)
-    assert [count for _, count in offered[1:]] == [1] * 199
-    names = [species.scientific_name for species, _ in offered[1:]]
-    assert names == sorted(names)
-
-
 def test_facets_of_nothing(toy_model, open_query, new_query, admin_api):
     empty = {"licenses": [], "species": [], "dates": {"first": None, "last": None}, "with_place": 0}
     [image] = make_images(1)

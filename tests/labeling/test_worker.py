@@ -1,4 +1,4 @@
-"""Candidate lists made by a real worker, also when it is killed in the middle."""
+"""A candidate list whose worker is killed in the middle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from retrieval.encoding.model_specs import describe
 from tests.labeling.conftest import make_images
 from tests.processes import wait_for
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
 COUNT = 40
 
 
