@@ -55,17 +55,6 @@ def test_equal_scores_are_in_the_order_of_image_ids(toy_model, open_query):
     assert ranked(current_list(open_query())) == [3, 0, 1, 2]
 
 
-def test_a_species_filter_takes_all_its_images_however_many(images, open_query, settings):
-    settings.CANDIDATE_DEPTH = 3
-    toad, frog = make_species("Bufo bufo"), make_species("Rana temporaria")
-    make_images(4, first=20, species=toad)
-    make_images(2, first=30, species=frog)
-    frozen = current_list(open_query(species=[frog, toad]))
-    assert ranked(frozen) == [20, 21, 22, 23, 30, 31]
-    assert frozen.species_ids == sorted([toad.pk, frog.pk])
-    assert frozen.complete
-
-
 def test_extending_goes_on_behind_the_last_exactly(toy_model, open_query, settings):
     images = make_images(9, embedded=False)
     # Ties across the seam: 2, 3 and 4 share a score.
@@ -91,6 +80,12 @@ def test_what_is_embedded_later_changes_no_list_and_is_not_in_its_extension(
 ):
     settings.CANDIDATE_DEPTH = 4
     frozen = current_list(open_query())
+    assert (ranked(frozen), frozen.total, frozen.complete) == ([0, 1, 2, 3], 8, False)
+    toad = make_species("Bufo bufo")
+    make_images(6, first=20, species=toad)
+    filtered = current_list(open_query("a toad of a kind", species=[toad]))
+    assert ranked(filtered) == list(range(20, 26)), "all, however many"
+    assert (filtered.species_ids, filtered.complete) == ([toad.pk], True)
     late = make_images(2, first=100, embedded=False)
     embed(late, scores=[0.9999, 0.998])
     assert list_verify(frozen)

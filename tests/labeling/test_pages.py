@@ -10,10 +10,7 @@ from django.test import Client
 
 from labeling.judging.models import Judgment
 from labeling.lifecycle.imports import LARGEST_UPLOAD
-from labeling.lifecycle.services import query_transition
-from labeling.queries.models import Query, QueryTransition
-from labeling.studio.preferences import preferences_save
-from tests.conftest import client_of
+from labeling.queries.models import Query
 from tests.labeling.conftest import make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
 
@@ -81,15 +78,6 @@ def test_each_role_gets_what_it_may(clients, query):
         assert clients["admin"].get(f"/queries/{query.pk}/{path}/").status_code == 405
 
 
-def test_the_help_tells_the_stop_rule_and_the_keys_that_one_has(annotator, settings):
-    settings.STOP_STREAK, settings.MINIMUM_LABELS = 30, 500
-    preferences_save(user=annotator, keys={"relevant": ["q", "Ctrl+ArrowUp"]})
-    page = " ".join(client_of(annotator).get("/help/").content.decode().split())
-    assert "30 images in a row are not relevant, and at least 500 are labeled." in page
-    assert "<dt><kbd>Q</kbd> or <kbd>Ctrl+↑</kbd></dt><dd>Relevant</dd>" in page
-    assert "<dt><kbd>+</kbd> or <kbd>=</kbd></dt><dd>Zoom in</dd>" in page
-
-
 def test_a_draft_does_not_exist_for_annotators(clients, new_query):
     draft = new_query("a draft")
     assert clients["annotator"].get(f"/queries/{draft.pk}/").status_code == 404
@@ -151,41 +139,6 @@ def test_an_edit_keeps_number_bytes_and_list_where_nothing_changed(clients, quer
     query.refresh_from_db()
     assert (query.query_id, query.current_list_id) == before
     assert (query.text, query.guidelines) == ("a toad ", "Look twice.")
-
-
-def test_the_text_of_a_complete_query_is_not_edited(clients, query, admin):
-    judge(query, admin, [0], "relevant")
-    query_transition(query=query, to_state="complete", by=admin, note="Enough.")
-    answer = clients["admin"].post(f"/queries/{query.pk}/edit/", form_of(query, text="a frog"))
-    assert "Reopen it" in " ".join(answer.context["form"].non_field_errors())
-    query.refresh_from_db()
-    assert query.text == "a toad "
-
-
-def test_a_rejection_needs_its_reason(clients, query):
-    address = f"/queries/{query.pk}/transition/"
-    clients["admin"].post(address, {"state": "rejected"})
-    query.refresh_from_db()
-    assert query.state == "open"
-    clients["admin"].post(
-        address, {"state": "rejected", "reason": "too_easy", "note": "All of them."}
-    )
-    query.refresh_from_db()
-    assert (query.state, query.reject_reason, query.reject_note) == (
-        "rejected",
-        "too_easy",
-        "All of them.",
-    )
-
-
-def test_an_annotator_may_not_complete(clients, query):
-    answer = clients["annotator"].post(
-        f"/queries/{query.pk}/transition/", {"state": "complete"}, follow=True
-    )
-    assert b"needs the role reviewer" in answer.content
-    query.refresh_from_db()
-    assert query.state == "open"
-    assert QueryTransition.objects.filter(to_state="complete").count() == 0
 
 
 def test_a_submitted_query_leads_to_its_review_and_the_review_to_its_completion(clients, query):

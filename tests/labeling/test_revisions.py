@@ -20,7 +20,6 @@ from labeling.learning.revisions import Queue, revision_problem, revision_queue
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
-from retrieval.ranking.scan import exact_scores
 from retrieval.takedown.services import image_take_down
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import current_list, item, judge, record
@@ -121,19 +120,6 @@ def test_withdrawn_images_are_left_out(query, annotator, admin):
     assert (after.revision.judged, after.revision.relevant) == (4, 1)
     assert not {57, 59} & set(numbers(after))
     call_command("verify_lists", stdout=StringIO())
-
-
-def test_the_order_is_the_exact_product_with_what_is_stored(query, annotator):
-    judge(query, annotator, [0, 20], "not_relevant")
-    judge(query, annotator, [10, 40], "relevant")
-    found = queue_of(query, annotator)
-    w = np.array(direction_of(found.revision), np.float16)
-    vectors = np.array(
-        [[1 - n / 2048, np.sqrt(1 - (1 - n / 2048) ** 2)] for n in range(60)], np.float16
-    )
-    best = np.lexsort((np.arange(60), -exact_scores(vectors, w))).tolist()
-    learned = [one.image_id - FIRST_ID for one in found.images if one.learned]
-    assert learned[:20] == [n for n in best if n in set(learned)][:20]
 
 
 def test_a_revision_that_was_tampered_with_is_found(query, annotator):

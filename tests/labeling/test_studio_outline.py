@@ -160,17 +160,6 @@ def test_outline_and_changes_take_few_queries_whatever_the_length(
         changed(annotator_api, query, cursor=found.cursor)
 
 
-def test_the_minimum_of_labels_is_that_of_queries_without_a_filter(
-    toy_model, open_query, annotator_api, settings
-):
-    settings.MINIMUM_LABELS = 500
-    toad = make_species("Bufo bufo")
-    make_images(1, species=toad)
-    assert outlined(annotator_api, open_query())["minimum_labels"] == 500
-    filtered = open_query("a newt", species=[toad])
-    assert outlined(annotator_api, filtered)["minimum_labels"] == 0
-
-
 def test_changes_are_ones_own_and_the_last_of_each_image(
     images, open_query, annotator, other_annotator, annotator_api
 ):
@@ -274,15 +263,6 @@ def test_others_are_counted_and_nothing_else_is_told_of_them(
     assert b"unsure" not in answer.content
     others = changed(other_annotator_api, query)["others"]
     assert [(one["annotator"], one["judged"]) for one in others] == [("ann", 1)]
-
-
-def test_a_query_that_is_closed_shows_in_the_changes(images, open_query, annotator, annotator_api):
-    query = open_query()
-    judge(query, annotator, [0], "relevant")
-    assert changed(annotator_api, query)["query"] == {"state": "open", "can_label": True}
-    query_transition(query=query, to_state="submitted", by=annotator, note="enough")
-    assert changed(annotator_api, query)["query"] == {"state": "submitted", "can_label": False}
-    assert outlined(annotator_api, query)["query"] == {"state": "submitted", "can_label": False}
 
 
 def test_a_cursor_is_a_number(images, open_query, annotator_api):
