@@ -285,15 +285,3 @@ def test_what_is_no_import_is_refused(admin_api):
     answer = admin_api.post("/api/queries/import/", b"{}", content_type="application/json")
     assert answer.status_code == 415
     assert not Query.objects.exists()
-
-
-def test_a_search_becomes_a_draft(admin_api):
-    make_species("Bufo bufo", iconic_group="Amphibians")
-    given = {"text": "a toad calling", "species": ["Bufo bufo"]}
-    first = admin_api.post("/api/queries/from-search/", given)
-    assert first.status_code == 201
-    body = first.json()
-    assert (body["state"], body["iconic_group"]) == ("draft", "Amphibians")
-    assert admin_api.post("/api/queries/from-search/", given).json()["id"] == body["id"]
-    answer = admin_api.post("/api/queries/from-search/", {"text": ""})
-    assert (answer.status_code, fields(answer)) == (400, ["text"])

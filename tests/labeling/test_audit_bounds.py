@@ -177,14 +177,10 @@ def test_the_figures_of_300_draws():
     assert more_without_hit(rounds, found=30) == 2438 - 300
 
 
-def test_later_finds_raise_recall_without_a_new_audit():
+def test_finding_more_than_the_bound_leaves_only_what_can_be_excluded():
     rounds = [AuditRound(30, 4500, 2438, 0)]
     assert missing_at_most(rounds, found=32) == 1
     assert recall_at_least(rounds, found=32) == 32 / 33
-
-
-def test_finding_more_than_the_bound_leaves_only_what_can_be_excluded():
-    rounds = [AuditRound(30, 4500, 2438, 0)]
     assert missing_at_most(rounds, found=33) == 0
     assert missing_at_most(rounds, found=34) == 4500 - 2438 - 4
     assert not meets_target(rounds, found=34)

@@ -61,12 +61,6 @@ def test_a_streak_is_not_enough_where_a_certificate_is_asked_for(query, annotato
     assert query.assignments.get().rule == "streak and certificate:0.5:0.95"
 
 
-def test_a_note_replaces_the_rule(query, annotator):
-    query_transition(query=query, to_state="submitted", by=annotator, note="Tired.")
-    part = query.assignments.get()
-    assert (part.rule, part.note) == ("", "Tired.")
-
-
 def test_the_certificate_is_the_querys_whoever_hands_in(query, annotator, other_annotator):
     audit(query, annotator)
     judge(query, other_annotator, [3], NO)  # a streak of their own they have not
@@ -118,16 +112,6 @@ def test_the_api_tells_how_it_stands_and_the_audit_aims_at_it(query, annotator_a
         "sentence": "11 % of 50 % recall certified",
     }
     assert annotator_api.get(f"{address}audit/").json()["target"] == 0.5
-
-
-def test_only_rules_for_certificates_count_audits(query, open_query, django_assert_num_queries):
-    usual = open_query("a frog")
-    stop = progress(usual).stop
-    with django_assert_num_queries(0):
-        hand_in_state(usual, stop)
-    progress(query)
-    with django_assert_num_queries(2):
-        hand_in_state(query, stop)
 
 
 def test_pages_call_a_streak_no_stop_then(query, annotator, clients):

@@ -87,7 +87,9 @@ class TestQueries:
             ("queries.csv", "", "test"),
         ):
             load(HEADER, NEWT, name=name, split=split)
-            assert Query.objects.get().split == expected
+            query = Query.objects.get()
+            assert query.split == expected
+            query.delete()
 
     def test_blank_lines_before_the_header_hide_no_column(self):
         load("", HEADER + ",guidelines", NEWT + ",Look at the belly.")

@@ -95,15 +95,6 @@ def test_wss_erf_and_atd_are_those_of_asreview_insights():
     assert measures.extra_found(np.array([2]), 4) == 0
 
 
-def test_binomial_intervals():
-    """Clopper and Pearson's, by the tables and the rule of three."""
-    assert measures.binomial_interval(0, 10) == (0, pytest.approx(0.3085, abs=1e-4))
-    assert measures.binomial_interval(10, 10) == (pytest.approx(0.6915, abs=1e-4), 1)
-    assert measures.binomial_interval(3, 10) == pytest.approx((0.0667, 0.6525), abs=1e-4)
-    with pytest.raises(ValueError, match="is no share"):
-        measures.binomial_interval(0, 0)
-
-
 def test_the_frozen_orders_figures():
     relevant = np.zeros(100, np.bool_)
     relevant[[0, 4, 9, 19]] = True

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from annotator.people.services import mails_set
 from core.errors import Conflict
@@ -204,41 +202,15 @@ def test_my_queries_say_what_is_left_at_ones_own_pace(
         (mine, "assigned"),
         (new, "new"),
     ]
-    # Of a filtered table, too, and with as many statements however many queries there are.
+    # Of a filtered table, too.
     page = client_of(annotator).get("/", {"search": "newt"}).content.decode()
     assert "about 3 min" in page
 
-    def statements() -> int:
-        client = client_of(annotator)
-        client.get("/")
-        with CaptureQueriesContext(connection) as seen:
-            client.get("/")
-        return len(seen)
-
-    Query.objects.update(annotators_wanted=3)
-    before = statements()
-    for number in range(4):
-        open_query(f"toad {number}", query_id=100 + number)
-    Query.objects.update(annotators_wanted=3)
-    assert statements() == before
     query = hand_in(query, annotator)
     assert next_query(annotator) == mine
     page = client_of(annotator).get(f"/queries/{query.pk}/").content.decode()
     assert "Thank you." in page
     assert f'href="/queries/{mine.pk}/label/"' in page
-
-
-def test_a_number_of_people_costs_one_statement_once_one_has_begun(query, annotator, reviewer):
-    def statements(number: int) -> int:
-        with CaptureQueriesContext(connection) as seen:
-            judge(query, annotator, [number], "relevant")
-        return len(seen)
-
-    judge(query, annotator, [0], "relevant")
-    before = statements(1)
-    set_team(query, reviewer, wanted=1)
-    assert statements(2) > before  # takes the place
-    assert statements(3) == before + 1  # reads the part
 
 
 def test_mails_go_out_after_the_commit_to_those_who_want_them(
