@@ -56,7 +56,7 @@ def test_whatever_happens_the_figures_are_right(
     people = [annotator, other_annotator, reviewer]
     drawn = random.Random(3)
     check(people)
-    for _ in range(40):
+    for _ in range(30):
         query = drawn.choice(queries)
         person = drawn.choice(people)
         number = drawn.randrange(15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,6 @@ from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
 from tests.labeling.conftest import make_images, make_species, run_jobs
-from tests.processes import wait_for
 
 
 @pytest.fixture
@@ -129,26 +129,26 @@ def test_a_refused_list_fails_its_own_job_and_no_other(images, new_query, admin)
 @pytest.fixture
 def ranking_elsewhere(toy_model) -> Iterator[None]:
     """Another session is at a pass for the model."""
+    begun, over = threading.Event(), threading.Event()
 
     def hold(key: int) -> None:
         with session_lock(key):
-            held.append(True)
-            while held[-1]:
-                time.sleep(0.01)
+            begun.set()
+            over.wait()
         connection.close()
 
-    held: list[bool] = []
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(hold, lock_key("ranking", toy_model.pk))
-        wait_for(lambda: held, what="the other session's lock")
+        assert begun.wait(60)
         yield
-        held.append(False)
+        over.set()
         done.result()
 
 
 def test_a_job_waits_for_another_workers_pass_no_longer_than_its_slice(
-    images, new_query, admin, ranking_elsewhere
+    images, new_query, admin, ranking_elsewhere, monkeypatch
 ):
+    monkeypatch.setattr("core.jobs.services.SLICE_SECONDS", 0.1)
     [waiting] = opened(admin, new_query("a toad"))
     found = list_freeze(list_id=waiting.pk, job=waiting.job, deadline=time.monotonic())
     assert found is not None

@@ -65,14 +65,6 @@ def test_the_categories_are_those_of_the_released_files(released):
     assert {row.iconic_group for row in rows} == {"", *ICONIC_GROUPS}
 
 
-def test_quirks_of_the_released_files_are_kept(released):
-    rows = {row.query_id: row for data in released.values() for row in read(data)[0]}
-    assert rows[124].query_text == ('Strawberry poison-dart frog with the "blue jeans" color morph')
-    assert rows[161].query_text == "red fox showing signs of sarcoptic mange "
-    assert rows[29].iconic_group == ""
-    assert rows[236].query_text == "Hübner's Wasp Moth mating"
-
-
 def test_the_split_comes_from_the_name():
     for name, split in (
         ("/a/b/inquire_queries_TEST.csv", "test"),
@@ -187,18 +179,6 @@ def test_a_bad_header_is_one_error_and_no_rows(header, expected):
     assert rows == []
     assert len(errors) == 1
     assert expected in errors[0]
-
-
-def test_a_text_file_with_bytes_that_are_not_utf8_is_refused_by_line():
-    raw = io.BytesIO(HEADER + b"\n1,f\xfcchs,Species,Species ID,\n")
-    file = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="")
-    rows, errors = read_queries(file, name="val.csv")
-    assert rows == []
-    assert [(error.line, error.field) for error in errors] == [(2, "")]
-    raw.seek(0)
-    rows, errors = read_queries(io.TextIOWrapper(raw, encoding="utf-8"), name="val.csv")
-    assert rows == []
-    assert "not UTF-8" in errors[0].message
 
 
 def test_the_index_counts_all_queries_of_both_splits():

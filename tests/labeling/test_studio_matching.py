@@ -181,20 +181,6 @@ def test_what_a_list_can_be_filtered_by(query, reviewer, annotator_api):
     }
 
 
-def test_matching_and_facets_take_few_queries(
-    query, annotator, annotator_api, django_assert_num_queries
-):
-    # Each with one query for the token.
-    everything = {
-        "date_from": "2000-01-01", "date_to": "2030-01-01", "month": [5, 6], "license": "cc-by",
-        "bbox": "-180,-90,180,90", "species": 1, "judged": "no", "flagged": "no",
-    }  # fmt: skip
-    with django_assert_num_queries(3):
-        found(annotator_api, query, **everything)
-    with django_assert_num_queries(5):
-        annotator_api.get(f"/api/queries/{query.pk}/facets/")
-
-
 def test_the_image_table_is_never_read_whole(toy_model, open_query, annotator, settings):
     settings.CANDIDATE_DEPTH = 900
     make_images(1000)

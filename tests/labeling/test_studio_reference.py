@@ -34,18 +34,6 @@ def withdraw(number: int, by: Any) -> None:
     )
 
 
-def test_a_query_without_filter_has_its_guidelines_only(toy_model, open_query, annotator_api):
-    make_images(1)
-    assert read(annotator_api, open_query(guidelines="Count tails.")) == {
-        "guidelines": "Count tails.",
-        "guidelines_html": "<p>Count tails.</p>",
-        "names_hidden": False,
-        "species": [],
-        "species_total": 0,
-        "pinned": [],
-    }
-
-
 def test_everything_that_is_told_of_a_species(toy_model, open_query, reviewer, annotator_api):
     toad = make_species(
         "Bufo bufo",

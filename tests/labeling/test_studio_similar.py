@@ -155,18 +155,6 @@ def test_what_cannot_be_compared_is_a_conflict_with_its_reason(
         assert answer.json()["detail"].startswith(reason)
 
 
-def test_as_many_queries_however_many_are_found(
-    toy_model, open_query, annotator_api, django_assert_num_queries
-):
-    for number in range(5):
-        make_images(20, first=20 * number, species=make_species(f"Bufo b{number}"))
-    query = open_query()
-    for limit in (5, 99):
-        # Token, query, the image's vector, the scan, the images, their species' names.
-        with django_assert_num_queries(6):
-            assert len(near(annotator_api, query, 50, limit=limit)["results"]) == limit
-
-
 def test_through_the_matrix_the_same_is_found(toy_model, open_query, annotator_api):
     toad = make_species("Bufo bufo")
     make_images(30)
