@@ -31,6 +31,11 @@ def images(toy_model) -> list[Image]:
 
 
 @pytest.fixture
+def query(images, open_query) -> Query:
+    return open_query()
+
+
+@pytest.fixture
 def clients(anonymous_api, annotator_api, reviewer_api, admin_api) -> dict[str, APIClient]:
     return dict(zip(ROLES, (anonymous_api, annotator_api, reviewer_api, admin_api), strict=True))
 
@@ -116,9 +121,8 @@ def test_each_role_against_each_endpoint(images, open_query, clients, settings, 
 
 
 def test_a_query_that_is_not_theirs_does_not_exist_for_an_annotator(
-    images, open_query, admin, annotator_api, admin_api
+    query, admin, annotator_api, admin_api
 ):
-    query = open_query()
     judge(query, admin, [0], "relevant")
     address = f"/api/queries/{query.pk}/"
     for state in ("rejected", "complete", "draft"):
@@ -136,9 +140,8 @@ def test_a_query_that_is_not_theirs_does_not_exist_for_an_annotator(
 
 
 def test_an_annotator_reads_what_they_judged_for_after_it_is_closed(
-    images, open_query, admin, annotator, annotator_api, other_annotator_api
+    query, admin, annotator, annotator_api, other_annotator_api
 ):
-    query = open_query()
     judge(query, annotator, [0], "relevant")
     query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     address = f"/api/queries/{query.pk}/"
@@ -154,9 +157,8 @@ def test_an_annotator_reads_what_they_judged_for_after_it_is_closed(
 
 
 def test_annotators_see_their_own_judgments_and_reviewers_all(
-    images, open_query, annotator, other_annotator, annotator_api, reviewer_api
+    query, annotator, other_annotator, annotator_api, reviewer_api
 ):
-    query = open_query()
     judge(query, annotator, [0, 1], "relevant")
     judge(query, other_annotator, [0], "unsure")
     address = f"/api/queries/{query.pk}/judgments/"
@@ -177,9 +179,8 @@ def test_annotators_see_their_own_judgments_and_reviewers_all(
 
 
 def test_a_submitted_query_is_judged_by_reviewers_only(
-    images, open_query, annotator, annotator_api, reviewer_api
+    query, annotator, annotator_api, reviewer_api
 ):
-    query = open_query()
     judge(query, annotator, [0], "relevant")
     query_transition(query=query, to_state="submitted", by=annotator, note="enough")
     address = f"/api/queries/{query.pk}/judgments/"
@@ -190,8 +191,7 @@ def test_a_submitted_query_is_judged_by_reviewers_only(
     assert statuses == ["refused", "stored"]
 
 
-def test_wrong_methods(images, open_query, admin_api):
-    query = open_query()
+def test_wrong_methods(query, admin_api):
     for method, path in (
         ("put", ""),
         ("post", ""),

@@ -26,12 +26,16 @@ def images(toy_model) -> list[Image]:
     return make_images(120)
 
 
+@pytest.fixture
+def query(images, open_query) -> Query:
+    return open_query()
+
+
 def fresh(query: Query) -> Query:
     return Query.objects.select_related("benchmark", "current_list").get(pk=query.pk)
 
 
-def test_the_stop_rule_is_met_at_exactly_100(images, open_query, annotator):
-    query = open_query()
+def test_the_stop_rule_is_met_at_exactly_100(query, annotator):
     judge(query, annotator, [0], "relevant")
     judge(query, annotator, range(1, 100), "not_relevant")
     own = progress(query, annotator=annotator)
@@ -48,8 +52,7 @@ def test_the_stop_rule_is_met_at_exactly_100(images, open_query, annotator):
     assert (own.stop.streak, own.stop.relevant, own.stop.met) == (3, 2, False)
 
 
-def test_a_gap_ends_the_streak_until_it_is_filled(images, open_query, annotator):
-    query = open_query()
+def test_a_gap_ends_the_streak_until_it_is_filled(query, annotator):
     judge(query, annotator, [*range(50), *range(51, 110)], "not_relevant")
     own = progress(query, annotator=annotator)
     assert (own.stop.streak, own.stop.judged, own.stop.next_rank) == (50, 109, 51)
@@ -57,8 +60,7 @@ def test_a_gap_ends_the_streak_until_it_is_filled(images, open_query, annotator)
     assert progress(query, annotator=annotator).stop.streak == 110
 
 
-def test_imported_judgments_count_by_their_rank(images, open_query, annotator):
-    query = open_query()
+def test_imported_judgments_count_by_their_rank(query, annotator):
     rows = "".join(f"{query.query_id},{FIRST_ID + n},not_relevant\n" for n in range(99, 39, -1))
     data = f"query_id,image_id,relevance\n{rows}".encode()
     judgments_import(data=data, name="j.csv", annotator=annotator)
@@ -69,8 +71,7 @@ def test_imported_judgments_count_by_their_rank(images, open_query, annotator):
     assert own.seconds_per_image == 1.0
 
 
-def test_each_annotator_has_their_own_progress(images, open_query, annotator, other_annotator):
-    query = open_query()
+def test_each_annotator_has_their_own_progress(query, annotator, other_annotator):
     judge(query, annotator, range(5), "not_relevant")
     judge(query, other_annotator, range(3), "relevant")
     own, other = (progress(query, annotator=one) for one in (annotator, other_annotator))
@@ -84,10 +85,7 @@ def test_each_annotator_has_their_own_progress(images, open_query, annotator, ot
     ]
 
 
-def test_overall_progress_is_the_consensus(
-    images, open_query, annotator, other_annotator, reviewer
-):
-    query = open_query()
+def test_overall_progress_is_the_consensus(query, annotator, other_annotator, reviewer):
     judge(query, annotator, [0, 1, 2], "relevant")
     judge(query, other_annotator, [0, 2], "relevant")
     judge(query, other_annotator, [1], "unsure")
@@ -98,9 +96,8 @@ def test_overall_progress_is_the_consensus(
 
 
 def test_overall_progress_agrees_with_the_pure_rules_on_random_votes(
-    images, open_query, annotator, other_annotator, reviewer, admin
+    query, annotator, other_annotator, reviewer, admin
 ):
-    query = open_query()
     dice = random.Random(7)
     people = [annotator, other_annotator, reviewer, admin]
     for number in dice.sample(range(120), 60):
@@ -140,10 +137,7 @@ def test_a_filtered_list_is_exhausted_when_every_candidate_is_judged(
     assert (own.stop.length, own.stop.remaining, own.stop.exhausted) == (3, 0, False)
 
 
-def test_after_a_new_list_the_judgments_count_by_their_new_rank(
-    images, open_query, annotator, admin
-):
-    query = open_query()
+def test_after_a_new_list_the_judgments_count_by_their_new_rank(query, annotator, admin):
     judge(query, annotator, range(110, 120), "not_relevant")
     assert progress(query, annotator=annotator).stop.streak == 0
     query_update(query=query, by=admin, text="other")
@@ -174,8 +168,7 @@ def withdraw(by: Any, *numbers: int) -> None:
         )
 
 
-def test_withdrawn_images_count_nowhere_and_break_no_streak(images, open_query, annotator, admin):
-    query = open_query()
+def test_withdrawn_images_count_nowhere_and_break_no_streak(query, annotator, admin):
     judge(query, annotator, [*range(5), *range(6, 10)], "not_relevant")
     judge(query, annotator, [3], "relevant")
     assert progress(query, annotator=annotator).stop.streak == 1
@@ -189,10 +182,7 @@ def test_withdrawn_images_count_nowhere_and_break_no_streak(images, open_query, 
     assert (found.stop.length, found.stop.streak, found.stop.relevant) == (120, 1, 1)
 
 
-def test_what_is_judged_elsewhere_does_not_move_the_streak(
-    images, open_query, annotator, other_annotator
-):
-    query = open_query()
+def test_what_is_judged_elsewhere_does_not_move_the_streak(query, annotator, other_annotator):
     judge(query, annotator, range(4), "not_relevant")
     record(
         query,
@@ -234,10 +224,7 @@ def test_a_minimum_is_asked_for_where_no_filter_bounds_the_list(
     assert (stop.minimum, stop.minimum_met, stop.rule) == (0, True, "streak")
 
 
-def test_active_time_is_ones_own_and_keeps_what_was_taken_back(
-    images, open_query, annotator, other_annotator
-):
-    query = open_query()
+def test_active_time_is_ones_own_and_keeps_what_was_taken_back(query, annotator, other_annotator):
     record(query, annotator, item(0, "relevant", seconds=4), item(1, "relevant", seconds=0))
     record(query, annotator, item(0, "unsure", seconds=2), item(1, None, seconds=3))
     record(query, other_annotator, item(0, "relevant", seconds=1))
