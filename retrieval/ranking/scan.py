@@ -218,7 +218,7 @@ class _Best:
         """The rows (n,), in the order in which they were added, and their fast scores (n,)."""
         rows, scores = map(np.concatenate, zip(*self._found, strict=True))
         # A row that may be before the place that the ranking goes on behind is no sure one.
-        self._raise_floor(scores[scores < self._ceiling])
+        self._raise_floor(scores[scores < self._ceiling - self._bound])
         kept = scores >= self._floor
         self._found = [(rows[kept], scores[kept])]
         return self._found[0]

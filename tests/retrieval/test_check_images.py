@@ -2,21 +2,15 @@
 
 import hashlib
 import io
-import os
-import signal
-import subprocess
-import sys
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
 from retrieval.images.files import roots_load
 from retrieval.importing import checks as image_checks
 from retrieval.importing.checks import RootsUnavailable, image_contents_read, images_check
-from tests.processes import ROOT, database_url, wait_for
 from tests.retrieval.making import embed_rows, image_row, jpeg
 from tests.retrieval.rooted import folder_root, rooted
 
@@ -88,11 +82,6 @@ def test_it_goes_on_where_it_was(root, monkeypatch):
     assert images_check(again=True, after=4).checked == 2
 
 
-def test_one_data_set_alone(root):
-    assert images_check(dataset="even").checked == 3
-    assert known() == [2, 4, 6]
-
-
 def test_a_file_that_was_replaced_is_found_again_and_loses_its_embeddings(
     root, tmp_path, toy_model
 ):
@@ -144,28 +133,3 @@ def test_the_command_reports(root, tmp_path):
     assert "image 4 (4.jpg): The image's file is gone from its folder.\n" in output.getvalue()
     with pytest.raises(CommandError, match="no data set “none”"):
         run("--dataset", "none")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_killed_command_is_run_again(store, tmp_path):
-    contents = [jpeg("red", (900, 900 + number)) for number in range(10)]
-    files = {f"{number}.jpg": contents[number % 10] for number in range(600)}
-    root = folder_root(tmp_path / "data", files)
-    for number in range(600):
-        rooted(number, root, f"{number}.jpg")
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "annotator.settings",
-        "DATABASE_URL": database_url(connection.settings_dict),
-        "VAR_DIR": str(store.parent),
-    }
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "check_images", "--quiet"],
-        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    wait_for(lambda: known() or process.poll() is not None, what="the first batch")
-    process.send_signal(signal.SIGKILL)
-    said = process.communicate()[0].decode()
-    done = len(known())
-    assert 0 < done < 600, said
-    assert images_check().filled == 600 - done

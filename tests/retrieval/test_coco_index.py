@@ -13,9 +13,10 @@ from retrieval.importing.coco_index import (
     CocoIndex,
 )
 
+pytestmark = pytest.mark.pure
 
-@pytest.mark.parametrize("ascending", [True, False])
-@pytest.mark.parametrize("seed", range(4))
+
+@pytest.mark.parametrize(("seed", "ascending"), [(0, True), (1, False), (2, False)])
 def test_it_knows_what_a_dictionary_would(seed, ascending):
     drawn = random.Random(seed)
     keys = [drawn.choice([NO_KEY, -drawn.randint(2, 90), drawn.randint(0, 10**12), n])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,10 +20,8 @@ from retrieval.embedding.models import EmbeddingModel
 from retrieval.search.index_build import WATCH_SECONDS
 from retrieval.search.indexing import (
     IndexRefused,
-    graph_memory,
     index_drop_job_create,
     index_job_create,
-    recommended_kind,
 )
 from retrieval.search.vector_indexes import partition_name, vector_index
 from tests.processes import Worker, wait_for
@@ -91,13 +89,6 @@ def test_doing_it_again_changes_nothing_and_other_parameters_replace_it(
     assert kind_of(model) == ("binary", 4, 64, True)
 
 
-def test_what_a_crash_left_is_made_anew(model: EmbeddingModel) -> None:
-    invalid_index(model)
-    assert kind_of(model) == ("halfvec", 16, 64, False)
-    assert finish(index_job_create()).state == "done"
-    assert kind_of(model) == ("halfvec", 16, 64, True)
-
-
 def test_a_build_that_goes_on_elsewhere_is_waited_for(model: EmbeddingModel) -> None:
     other = connections.create_connection("default")
     try:
@@ -123,25 +114,6 @@ def writing(model: EmbeddingModel) -> Iterator[None]:
             yield
     finally:
         other.close()
-
-
-def test_a_killed_worker_loses_nothing(
-    model: EmbeddingModel, start_worker: Callable[..., Worker]
-) -> None:
-    with writing(model):
-        worker = start_worker()
-        job = index_job_create()
-        wait_for(lambda: kind_of(model) == ("halfvec", 16, 64, False), what="the build")
-        worker.kill()
-    wait_for(lambda: kind_of(model) == ("halfvec", 16, 64, True), what="the database to finish")
-    start_worker()
-    wait_for(lambda: ended(job), what="the end of the job")
-    assert (job.state, job.done, job.total) == ("done", 200, 200)
-
-
-def ended(job: Job) -> bool:
-    job.refresh_from_db()
-    return job.state not in Job.UNFINISHED
 
 
 def test_a_cancelled_job_ends_its_build(model: EmbeddingModel) -> None:
@@ -217,9 +189,3 @@ def test_what_cannot_be_made_is_refused(
     with pytest.raises(IndexRefused, match=says):
         index_job_create(**options)
     assert not Job.objects.exists()
-
-
-def test_large_corpora_are_recommended_an_index_of_signs() -> None:
-    assert recommended_kind(1_000_000) == "halfvec"
-    assert recommended_kind(1_000_001) == "binary"
-    assert graph_memory(5_000_000, 1024, "binary") < graph_memory(5_000_000, 1024, "halfvec") / 3

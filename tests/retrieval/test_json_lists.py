@@ -1,17 +1,27 @@
 """Lists of a large JSON file, item by item."""
 
+from __future__ import annotations
+
 import json
 import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from retrieval.importing.json_lists import MAX_DEPTH, list_items, value_kinds
 from retrieval.importing.records import ImportRefused
 
+pytestmark = pytest.mark.pure
+
+Write = Callable[[str | bytes], Path]
+
 
 @pytest.fixture
-def file(tmp_path):
-    def write(text):
+def file(tmp_path: Path) -> Write:
+    """Writes a file of this content."""
+
+    def write(text: str | bytes) -> Path:
         path = tmp_path / "x.json"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
@@ -19,22 +29,21 @@ def file(tmp_path):
     return write
 
 
-def test_the_items_of_one_list_are_read(file):
+def test_the_items_of_one_list_are_read(file: Write) -> None:
     text = '{"a": 1, "b": {"l": [5]}, "l": [{"e": [1]}, 3, [4, [5.5]], null], "m": []}'
     path = file(text)
     assert list(list_items(path, "l")) == [{"e": [1]}, 3, [4, [5.5]], None]
     assert list(list_items(path, "m")) == list(list_items(path, "none")) == []
-
-
-def test_a_list_named_twice_is_read_twice(file):
+    # A list named twice is read twice, and a byte order mark is passed over.
     assert list(list_items(file('{"l": [1, 2], "m": 0, "l": [3]}'), "l")) == [1, 2, 3]
+    assert list(list_items(file(b'\xef\xbb\xbf{"l": [1.5]}'), "l")) == [1.5]
 
 
-def test_every_byte_is_reported_and_the_file_is_not_held(file):
-    items = [{"id": number, "name": "ä" * 50} for number in range(100_000)]
+def test_every_byte_is_reported_and_the_file_is_not_held(file: Write) -> None:
+    items = [{"id": number, "name": "ä" * 250} for number in range(10_000)]
     path = file(json.dumps({"l": items}, ensure_ascii=False))
     size = path.stat().st_size
-    read = []
+    read: list[int] = []
     tracemalloc.start()
     found = sum(item == items[at] for at, item in enumerate(list_items(path, "l", read.append)))
     peak = tracemalloc.get_traced_memory()[1]
@@ -44,7 +53,7 @@ def test_every_byte_is_reported_and_the_file_is_not_held(file):
     assert peak < size / 5
 
 
-def test_the_kinds_of_members(file):
+def test_the_kinds_of_members(file: Write) -> None:
     text = '{"a": 1, "b": {"c": []}, "l": [{"e": [1]}], "n": null, "s": "x", "t": true}'
     assert value_kinds(file(text)) == {
         "a": "number", "b": "start_map", "l": "start_array", "n": "null", "s": "string",
@@ -52,44 +61,42 @@ def test_the_kinds_of_members(file):
     }  # fmt: skip
 
 
-def test_a_byte_order_mark_is_passed_over(file):
-    assert list(list_items(file(b'\xef\xbb\xbf{"l": [1.5]}'), "l")) == [1.5]
-
-
-@pytest.mark.parametrize("before", ["", '{"id": 1, "name": "a bär"},\n ' * 30_000])
+@pytest.mark.parametrize("before", ["", '{"id": 1, "name": "a bär"},\n ' * 10_000])
 @pytest.mark.parametrize(
     ("end", "line", "reason"),
     [
         ("", 0, "premature EOF"),
-        ("{}", 0, "premature EOF"),
-        ('{"id": 2, "name": }]}', 0, "unallowed token"),
         ('\n\n {"id": 2, "name": }]}', 2, "unallowed token"),
         ('{"id": 2, "name": "x\ny"}]}', 0, "invalid character inside string"),
-        ('{"id": 2, "name": "\\q"}]}', 0, "inside a string"),
         ('{"id": 02}]}', 0, "after key and value"),
         ('{"id": NaN}]}', 0, "invalid char in json text"),
         ('{"id": 1e400}]}', 0, "overflow"),
         ('{"id": 9223372036854775808}]}', 0, "integer overflow"),
         ("{}]}]", 0, "trailing garbage"),
-        ("{}]} x", 0, "trailing garbage"),
     ],
 )
-def test_what_is_no_json_is_refused_with_its_line(file, before, end, line, reason):
+def test_what_is_no_json_is_refused_with_its_line(
+    file: Write, before: str, end: str, line: int, reason: str
+) -> None:
     path = file('{"l": [' + before + end)
     at = before.count("\n") + 1 + line
     with pytest.raises(ImportRefused, match=f"not valid JSON: line {at}: .*{reason}.*Nothing was"):
         list(list_items(path, "l"))
 
 
-def test_what_is_no_utf8_is_refused_with_its_line(file):
+def test_what_cannot_be_read_is_refused(file: Write, tmp_path: Path) -> None:
     with pytest.raises(ImportRefused, match="line 2: invalid bytes in UTF8 string"):
         list(list_items(file(b'{"l": [\n"\xff"]}'), "l"))
+    with pytest.raises(ImportRefused, match="cannot be read"):
+        list(list_items(tmp_path / "none.json", "l"))
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 @pytest.mark.parametrize("name", ["l", "other"])
-def test_deep_nesting_is_refused_before_it_takes_memory(file, opening, closing, name):
-    def nested(levels):
+def test_deep_nesting_is_refused_before_it_takes_memory(
+    file: Write, opening: str, closing: str, name: str
+) -> None:
+    def nested(levels: int) -> Path:
         # The file's object and the list are two levels. A million characters: several blocks.
         text = opening * (levels - 2) + "0" + closing * (levels - 2)
         return file(f'{{"{name}": [{text}, "{" " * 10**6}", {text}]}}')
@@ -105,23 +112,17 @@ def test_deep_nesting_is_refused_before_it_takes_memory(file, opening, closing, 
     assert peak < 20_000_000
 
 
-def test_depth_is_followed_over_closed_lists_and_from_block_to_block(file):
-    step = "[[],"
+def test_depth_is_followed_over_closed_lists_and_from_block_to_block(file: Write) -> None:
     with pytest.raises(ImportRefused, match="nested"):
-        list(list_items(file('{"l": [' + (step + " " * 10_000) * 100), "l"))
+        list(list_items(file('{"l": [' + ("[[]," + " " * 10_000) * 100), "l"))
 
 
-@pytest.mark.parametrize("shift", range(8))
-def test_brackets_in_strings_are_not_nesting(file, shift):
+@pytest.mark.parametrize("shift", [0, 3, 5])
+def test_brackets_in_strings_are_not_nesting(file: Write, shift: int) -> None:
     texts = ["[{" * 100, "]}" * 100, '\\" [[', "\\\\", "ü [", '\\\\" {', ""]
-    items = texts * 5_000
+    items = texts * 1_000
     path = file(f'{{{" " * shift}"l": {json.dumps(items)}}}')
     assert list(list_items(path, "l")) == items
     deep = json.dumps({"a": "]", "b": '\\"}'})[:-1] + ', "c": '
     with pytest.raises(ImportRefused, match="nested"):
         list(list_items(file(f'{{"l": {json.dumps(items)[:-1]}, {deep * 100}'), "l"))
-
-
-def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(ImportRefused, match="cannot be read"):
-        list(list_items(tmp_path / "none.json", "l"))

@@ -1,15 +1,11 @@
 """A matrix is packed by pieces, brought up to date, and packed anew when it must be."""
 
 import os
-import signal
-import subprocess
-import sys
 from collections import namedtuple
 from io import StringIO
 
 import numpy as np
 import pytest
-from django.conf import settings as django_settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 
@@ -27,7 +23,6 @@ from retrieval.ranking.files import (
     sole_writer,
 )
 from retrieval.ranking.selectors import half_rounded, ranking_method
-from tests.processes import ROOT, database_url
 from tests.retrieval.making import random_vectors
 from tests.retrieval.matrices import embed, images, same_as_scan
 
@@ -70,14 +65,21 @@ def test_the_files_hold_what_the_database_holds(model, small_chunks):
         "000001.ids", "000001.moments", "000001.vectors", LOCK, MANIFEST
     ]  # fmt: skip
     assert folder_of(model).stat().st_mode & 0o077 == 0
-
-
-def test_packing_again_reads_nothing(model):
-    embed(model, range(10), VECTORS[:10])
-    pack(model)
-    before = files(model), (folder_of(model) / MANIFEST).stat().st_mtime_ns
+    # Packing again reads nothing.
+    before = (folder_of(model) / MANIFEST).stat().st_mtime_ns
     assert pack(model).rows == 0
-    assert (files(model), (folder_of(model) / MANIFEST).stat().st_mtime_ns) == before
+    assert (folder_of(model) / MANIFEST).stat().st_mtime_ns == before
+    # A matrix may also be of nothing.
+    Embedding.objects.all().delete()
+    assert same_as_scan(model, QUERY) == []
+
+
+def written(model):
+    """The files of the first run, and when each was written."""
+    return {
+        path.name: (path.stat().st_ino, path.stat().st_mtime_ns, path.read_bytes())
+        for path in folder_of(model).glob("000001.*")
+    }
 
 
 def test_what_came_since_makes_a_run_of_its_own(model, small_chunks):
@@ -128,17 +130,6 @@ def test_many_removed_rows_are_left_out_for_good(model):
     assert pack(model).rows == 89
     manifest = Manifest.load(folder_of(model))
     assert (manifest.rows, manifest.live, manifest.runs[0].removed) == (89, 89, None)
-
-
-def test_a_matrix_can_be_of_nothing(model):
-    pack(model)
-    assert same_as_scan(model, QUERY) == []
-    assert ranking_method(model) == "matrix"
-    embed(model, [5], VECTORS[:1])
-    assert len(same_as_scan(model, QUERY)) == 1
-    pack(model)
-    Embedding.objects.all().delete()
-    assert same_as_scan(model, QUERY) == []
 
 
 def test_packing_goes_on_where_it_was_while_the_old_matrix_answers(model, small_chunks):
@@ -192,9 +183,9 @@ def test_a_process_killed_before_it_tidies_up_leaves_the_run_in_force_alone(mode
     left = (folder_of(model) / BUILDING).read_text()
     pack(model)
     (folder_of(model) / BUILDING).write_text(left)
-    in_force = {path.name: path.stat() for path in folder_of(model).glob("000001.*")}
+    in_force = written(model)
     assert pack(model, until=0).rows == 0
-    assert {path.name: path.stat() for path in folder_of(model).glob("000001.*")} == in_force
+    assert written(model) == in_force
     assert (ranking_method(model), BUILDING in files(model)) == ("matrix", False)
     assert len(same_as_scan(model, QUERY)) == 600
 
@@ -278,44 +269,3 @@ def test_the_check_finds_every_kind_of_difference(model):
     with pytest.raises(CommandError):
         call_command("pack_embeddings", check=True, stdout=output, stderr=StringIO())
     assert f"{path.name} is damaged" in output.getvalue()
-
-
-KILLED = """
-import os, signal
-import django
-django.setup()
-from retrieval.ranking import building
-from retrieval.embedding.models import EmbeddingModel
-building.CHUNK_BYTES = 1
-append, calls = building._RunWriter.append, []
-def killing(self, chunk):
-    calls.append(None)
-    if len(calls) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    append(self, chunk)
-model = EmbeddingModel.objects.get()
-print(building.pack(model, until=0).rows, flush=True)
-building._RunWriter.append = killing
-building.pack(model)
-"""
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_killed_build_goes_on_where_it_was(model, small_chunks):
-    embed(model, range(1000), VECTORS)
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "annotator.settings",
-        "VAR_DIR": str(django_settings.VAR_DIR),
-        "DATABASE_URL": database_url(connection.settings_dict),
-    }
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED], env=environment, cwd=ROOT, capture_output=True, text=True
-    )
-    assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, "256\n"), killed.stderr
-    written = (folder_of(model) / "000001.ids").stat()
-    assert pack(model, until=0).rows == 512
-    assert (folder_of(model) / "000001.ids").stat().st_ino == written.st_ino
-    assert pack(model).rows == 1000
-    assert len(same_as_scan(model, QUERY)) == 1000
-    assert command("--check").strip() == "m: as the database has it"

@@ -17,9 +17,8 @@ from retrieval.embedding.models import Embedding
 from retrieval.ranking import matrices
 from retrieval.ranking.building import pack
 from retrieval.ranking.files import Manifest, folder_of, sole_writer
-from retrieval.ranking.matrices import lags, pack_request, place
+from retrieval.ranking.matrices import pack_request
 from retrieval.ranking.selectors import half_rounded, rank_images, ranking_method
-from tests.processes import wait_for
 from tests.retrieval.making import random_vectors
 from tests.retrieval.matrices import embed, images, same_as_scan
 
@@ -62,14 +61,6 @@ def test_a_ranking_that_misses_the_matrix_asks_for_it_once(model):
     assert Job.objects.count() == 1
 
 
-def test_few_embeddings_need_no_matrix(model):
-    embed(model, range(999), VECTORS[:999])
-    rank_images(model=model, text_vector=QUERY, limit=5)
-    assert pack_request(model=model) is None
-    embed(model, [999], VECTORS[:1])
-    assert pack_request(model=model) is not None
-
-
 def test_a_matrix_that_lags_far_behind_is_asked_for(model):
     embed(model, range(100), VECTORS[:100])
     pack(model)
@@ -80,14 +71,6 @@ def test_a_matrix_that_lags_far_behind_is_asked_for(model):
     rank_images(model=model, text_vector=QUERY, limit=5)
     assert work(Job.objects.get()).done == 1000
     assert [run.rows for run in Manifest.load(folder_of(model)).runs] == [100, 1000]
-
-
-@pytest.mark.parametrize(
-    ("lag", "rows", "far"),
-    [(999, 10, False), (1000, 10, True), (1999, 100_000, False), (2000, 100_000, True)],
-)
-def test_how_far_is_far(lag, rows, far):
-    assert lags(lag, rows) is far
 
 
 def test_nothing_is_asked_for_while_a_job_waits_or_when_it_went_wrong(model):
@@ -111,13 +94,6 @@ def test_a_ranking_in_a_transaction_asks_when_that_is_committed(model):
         rank_images(model=model, text_vector=QUERY, limit=5)
         assert not Job.objects.exists()
     assert Job.objects.count() == 1
-
-
-def test_switched_off_nothing_is_asked_for(model, settings):
-    settings.MATRIX = False
-    embed(model, range(1200), VECTORS[:1200])
-    rank_images(model=model, text_vector=QUERY, limit=5)
-    assert not Job.objects.exists()
 
 
 def test_wrong_content_is_packed_anew_by_the_job(model):
@@ -167,30 +143,6 @@ def test_a_job_waits_for_another_process(model, monkeypatch):
     with sole_writer(folder_of(model)):
         assert job_slice_run(job_id=job.pk) is Slice.MORE
     assert work(job).state == "done"
-
-
-def test_a_place_has_one_name(settings, tmp_path):
-    settings.VAR_DIR = tmp_path
-    names = []
-    threads = [threading.Thread(target=lambda: names.append(place())) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(names)) == 1
-    assert len(names[0]) == 32
-
-
-def test_a_worker_packs_and_another_goes_on_after_it_is_killed(model, settings, start_worker):
-    embed(model, range(1200), VECTORS[:1200])
-    job = pack_request(model=model)
-    first = start_worker(concurrency=1)
-    wait_for(lambda: Job.objects.filter(pk=job.pk, turn__gt=0), what="the job's first slice")
-    first.kill()
-    start_worker(concurrency=1)
-    wait_for(lambda: Job.objects.get(pk=job.pk).state == "done", what="the job's end")
-    assert ranking_method(model) == "matrix"
-    same_as_scan(model, QUERY, limit=9)
 
 
 def test_rankings_are_exact_while_the_corpus_changes_and_the_matrix_is_packed(model):

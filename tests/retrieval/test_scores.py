@@ -225,7 +225,9 @@ def peak() -> Iterator[list[int]]:
 
 
 @pytest.mark.parametrize("many", [1, 32])
-def test_four_times_the_rows_take_no_more_memory(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+def test_four_times_the_rows_take_no_more_memory(
+    monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
     monkeypatch.setattr(scan, "PIECE_ROWS", 256)
     monkeypatch.setattr(scan, "CHUNK_ROWS", 2048)
     vectors = unit(random_vectors(40_000, 8))

@@ -7,6 +7,8 @@ import pytest
 
 from retrieval.encoding.unit_rows import Fault, half_rounded, unit_rows
 
+pytestmark = pytest.mark.pure
+
 RANDOM = np.random.default_rng(5)
 
 
@@ -20,20 +22,20 @@ def near_unit(count: int, dimension: int) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("dimension", [2, 3, 17, 512])
+@pytest.mark.parametrize("dimension", [2, 17, 512])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_are_scaled_as_single_vectors_are(dimension: int, dtype: type) -> None:
-    rows = near_unit(2100, dimension).astype(dtype)
+    rows = near_unit(700, dimension).astype(dtype)
     found = unit_rows(rows)
     assert not found.faults.any()
     assert found.vectors.dtype == np.float16
     assert np.array_equal(found.vectors, np.array([half_rounded(row) for row in rows]))
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 16, 1024])
+@pytest.mark.parametrize("dimension", [1, 3, 1024])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_rounded_unit_vectors_stay_as_they_are(dimension: int, dtype: type) -> None:
-    rows = RANDOM.normal(size=(3000, dimension)) * RANDOM.uniform(1e-3, 1e3, size=(3000, 1))
+    rows = RANDOM.normal(size=(500, dimension)) * RANDOM.uniform(1e-3, 1e3, size=(500, 1))
     halves = np.array([half_rounded(row) for row in rows], dtype=np.float16)
     found = unit_rows(halves.astype(dtype))
     assert not found.faults.any()
