@@ -85,6 +85,12 @@ def coco_image(number: int, **fields: Any) -> dict[str, Any]:
     }
 
 
+def scene(seed: int, side: int = 160) -> PillowImage.Image:
+    """A smooth image of its own."""
+    grays = np.random.default_rng(seed).uniform(0, 255, (6, 6)).astype(np.uint8)
+    return PillowImage.fromarray(grays).resize((side, side), PillowImage.Resampling.BICUBIC)
+
+
 def stored_turned(image: PillowImage.Image, orientation: int) -> PillowImage.Image:
     """An image as a camera stores it that was held so that `orientation` puts it upright."""
     undo = {

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import io
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
 from annotator.log.selectors import LogFilter, log_page
-from benchmark.releases.formats.datasheet import write as write_datasheet
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
-from retrieval.duplicates.likeness import bits_apart, components, like_pairs, perceptual_hash
 from retrieval.duplicates.models import DuplicateGroup
 from retrieval.duplicates.services import duplicate_counts, duplicates_find, group_decide
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_withdraw
 from retrieval.images.storage import image_store
-from tests.benchmark.snapshots import no_image_files, toy_snapshot
-from tests.retrieval.making import embed_rows, encoded, image_row
+from tests.retrieval.making import embed_rows, encoded, image_row, scene
 
 NOON = datetime(2021, 5, 1, 12, tzinfo=UTC)
-
-
-def scene(seed: int, side: int = 160) -> PillowImage.Image:
-    """A smooth picture of its own."""
-    grays = np.random.default_rng(seed).uniform(0, 255, (6, 6)).astype(np.uint8)
-    return PillowImage.fromarray(grays).resize((side, side), PillowImage.Resampling.BICUBIC)
 
 
 def stored(number: int, picture: PillowImage.Image, species: Species, **fields: Any) -> Image:
@@ -138,39 +127,3 @@ def test_reviewers_decide_on_the_page(
         assert clients["reviewer"].post("/duplicates/", {"group": wrong}).status_code == 404
     with pytest.raises(CommandError, match="has embedded no image"):
         call_command("find_duplicates", model="none")
-
-
-def test_a_hash_survives_resizing_and_tells_pictures_apart() -> None:
-    hashes = [perceptual_hash(scene(seed)) for seed in range(20)]
-    for seed, whole in enumerate(hashes):
-        data = io.BytesIO()
-        scene(seed).resize((90, 120)).save(data, "JPEG", quality=40)
-        assert bits_apart(whole, perceptual_hash(PillowImage.open(data))) <= 6
-    apart = [bits_apart(a, b) for n, a in enumerate(hashes) for b in hashes[:n]]
-    assert min(apart) > 8
-    assert bits_apart(0b1011, 0b0110) == 3
-
-
-def test_pairs_and_groups() -> None:
-    draw = np.random.default_rng(0)
-    vectors = draw.normal(size=(60, 8))
-    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
-    products = vectors.astype(np.float32) @ vectors.astype(np.float32).T
-    expected = [(i, j) for i in range(60) for j in range(i + 1, 60) if products[i, j] >= 0.5]
-    assert sorted(like_pairs(vectors, 0.5)) == expected
-    assert components(6, [(0, 1), (1, 4), (2, 5)]) == [[0, 1, 4], [2, 5]]
-    assert components(3, []) == []
-
-
-def test_the_datasheet_tells_what_was_decided(tmp_path: Path) -> None:
-    texts = []
-    for name, more in (
-        ("a", {}),
-        ("b", {"duplicates": {"found": 9, "kept": 2, "one": 3, "withdrawn": 1}}),
-    ):
-        snapshot = toy_snapshot(tmp_path / name, **more)
-        write_datasheet(snapshot, tmp_path / f"out-{name}", no_image_files)
-        texts.append((tmp_path / f"out-{name}" / "DATASHEET.md").read_text())
-    assert "near-duplicate" not in texts[0]
-    words = "corpus: 9. Reviewers kept 2 whole, kept one image of 3, and withdrew 1 whole"
-    assert words in texts[1].replace("\n", " ")

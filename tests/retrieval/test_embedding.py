@@ -10,15 +10,13 @@ from core.jobs.models import Job, JobItemError
 from core.jobs.services import Slice, job_retry, job_slice_run
 from retrieval.corpus.models import Image
 from retrieval.embedding import services as embedding_services
-from retrieval.embedding.counts import corpus_coverage
-from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.embedding.models import Embedding
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.encoders import ModelSpecError, load_encoder
+from retrieval.encoding.encoders import load_encoder
 from retrieval.encoding.image_tower import ImageTower, Launched
 from retrieval.images.files import ImageRef, source_bytes
 from retrieval.importing.services import import_images
 from retrieval.ranking.selectors import half_rounded
-from retrieval.search.selectors import SearchUnavailable, search_images
 from tests.retrieval.making import coco, coco_image, decoded, jpeg
 from tests.retrieval.rooted import folder_root, rooted
 from tests.threads import at_once
@@ -77,23 +75,6 @@ def lose(store, image_id):
 
 def pixels_of(image):
     return decoded(source_bytes(ImageRef.of(image)), max_pixels=10_000).pixels
-
-
-def test_every_image_is_embedded_once(corpus, tiny_model):
-    job = run(embedding_job_create())
-    assert (job.state, job.done, job.failed, job.total) == ("done", 7, 0, 7)
-    assert embedded() == list(range(1, 8))
-    (coverage,) = corpus_coverage()
-    assert (coverage.model.name, coverage.embedded) == (tiny_model, 7)
-
-
-def test_vectors_are_the_encoders_rounded_to_half(corpus, tiny_model):
-    run(embedding_job_create())
-    encoder = load_encoder(tiny_model)
-    for row in Embedding.objects.select_related("image"):
-        (vector,) = encoder.encode_images([pixels_of(row.image)])
-        # A batch and a single image differ in the last bits of single precision.
-        assert np.allclose(row.vector, half_rounded(vector), atol=2e-3)
 
 
 def test_a_second_job_embeds_only_what_came_since(corpus):
@@ -224,45 +205,12 @@ def test_one_unfinished_job_a_model(corpus, tiny_model, admin):
     assert job.created_by == admin
 
 
-def test_a_name_of_no_model_makes_no_job(corpus):
-    with pytest.raises(ModelSpecError):
-        embedding_job_create(model_name="nonsense")
-    assert Job.objects.count() == 0
-
-
 def test_a_model_that_is_gone_fails_the_job_in_words(corpus, tiny_model):
     job = embedding_job_create()
     Job.objects.filter(pk=job.pk).update(params={"model": "/nowhere/model"})
     run(job)
     assert job.state == "failed"
     assert job.error.startswith("Model '/nowhere/model': there is no directory")
-
-
-def test_the_search_finds_and_explains(corpus, tiny_model):
-    with pytest.raises(SearchUnavailable, match="has not been embedded"):
-        search_images(text="a frog", limit=3)
-    run(embedding_job_create())
-    found = search_images(text="a frog", limit=3)
-    assert [hit.rank for hit in found.hits] == [1, 2, 3]
-    scores = [hit.score for hit in found.hits]
-    assert scores == sorted(scores, reverse=True)
-    assert (found.total, found.model) == (7, tiny_model)
-
-
-def test_the_demo_model_prefers_what_a_text_says(store, tmp_path, demo_encoder):
-    from demo.corpus import write_corpus
-
-    folder = tmp_path / "scenes"
-    write_corpus(folder, count=48, seed=3)
-    assert import_images(path=folder / "train.json").refused_count == 0
-    job = run(embedding_job_create())
-    assert (job.done, job.failed) == (48, 0)
-    assert EmbeddingModel.objects.get().name == "demo"
-    hits = search_images(text="a fox", limit=48).hits
-    foxes = [hit.rank for hit in hits if "fox" in hit.image.species.common_name.lower()]
-    others = [hit.rank for hit in hits if hit.rank not in foxes]
-    assert foxes
-    assert np.mean(foxes) < np.mean(others)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -309,25 +257,6 @@ def test_the_command_names_what_failed_and_its_exit_code_tells(corpus, store, ca
     assert "failed image 3: The image's file is gone from the store." in capsys.readouterr().out
     with pytest.raises(CommandError, match="accepted are"):
         call_command("embed", "--model", "nonsense")
-
-
-def test_the_command_without_waiting_leaves_a_job(corpus, capsys, tiny_model):
-    call_command("embed")
-    job = Job.objects.get()
-    assert capsys.readouterr().out == f"Job {job.pk}: Embed the corpus with {tiny_model}\n"
-    assert job.state == "queued"
-
-
-def test_ctrl_c_stops_the_waiting_and_not_the_job(corpus, capsys, monkeypatch):
-    from core.commands import waiting
-
-    def interrupted(seconds):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(waiting.time, "sleep", interrupted)
-    call_command("embed", "--wait")
-    assert "goes on without this command" in capsys.readouterr().out
-    assert Job.objects.get().state == "queued"
 
 
 def test_images_that_stay_where_they_are_are_embedded_from_there(tmp_path, store, tiny_model):

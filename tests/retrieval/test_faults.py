@@ -1,4 +1,4 @@
-"""Work that is killed in its middle, by real processes: what is stored stays, and the rest follows."""
+"""Work that is killed in its middle, by real processes: what is stored stays, the rest follows."""
 
 from __future__ import annotations
 

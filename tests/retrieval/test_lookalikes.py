@@ -15,7 +15,6 @@ from core.errors import FileRefused, Invalid
 from retrieval.corpus.models import Image, Species
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.lookalikes.models import Confusion, DifferenceNote
-from retrieval.lookalikes.overlap import strongest_links, taken_for
 from retrieval.lookalikes.selectors import group_pairs, lookalike_groups, side_by_side
 from retrieval.lookalikes.services import (
     confusions_import,
@@ -78,19 +77,6 @@ def test_a_table_comes_in_and_makes_groups(animals: dict[str, Species]) -> None:
 def test_tables_that_are_refused(text: str) -> None:
     with pytest.raises(FileRefused):
         confusions_import(lines=lines(text), name="a.csv")
-
-
-def test_links_and_centers() -> None:
-    assert strongest_links({(1, 2): 3, (2, 1): 1, (2, 3): 5, (4, 3): 1}) == [
-        (1, 2), (2, 3), (3, 2), (4, 3)
-    ]  # fmt: skip
-    at = np.deg2rad([0, 10, 50, 60, 62])
-    vectors = np.stack([np.cos(at), np.sin(at)], axis=1).astype(np.float32)
-    sums = np.stack([vectors[:3].sum(axis=0), vectors[3:].sum(axis=0)])
-    # The third of the first species lies nearer to the second; without itself its own center is 5°.
-    assert taken_for(vectors[:3], 0, sums, np.array([3, 2])) == [0, 0, 1]
-    assert taken_for(vectors[3:], 1, sums, np.array([3, 2])) == [1, 1]
-    assert taken_for(vectors[:1], 0, sums, np.array([1, 2])) == [0]
 
 
 def test_proposals_by_embeddings(

@@ -127,6 +127,7 @@ def by_shards(caplog, model, query, **options):
     return found
 
 
+@pytest.mark.faults
 def test_rankings_are_those_of_the_database(hold, animals, caplog, tmp_path):
     kinds = [None, *list(animals.values())[:3]]
     numbers = np.random.default_rng(3).permutation(400)[:240]
@@ -238,6 +239,7 @@ def rank_by(model, query, caplog):
     return not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
+@pytest.mark.faults
 def test_a_shard_moves_from_a_killed_process_while_a_ranking_waits(hold, caplog, settings):
     settings.RANKING_SHARD_SECONDS = 60
     vectors = vectors_like("any", 300, 8)
@@ -457,6 +459,7 @@ def answering(queues):
         yield
 
 
+@pytest.mark.faults
 def test_without_holders_the_database_ranks(redis, caplog, settings):
     vectors = vectors_like("any", 30, 8)
     model = model_of(list(range(30)), vectors)

@@ -18,7 +18,7 @@ KIB = 1024
 LIMIT = 4096 * KIB
 
 
-def image(number: int, size: int = 160 * KIB) -> bytes:
+def image(number: int, size: int = 40 * KIB) -> bytes:
     return random.Random(number).randbytes(size)
 
 
@@ -53,11 +53,11 @@ def test_the_cache_stays_within_its_limit_and_drops_what_was_used_least_recently
     tmp_path: Path,
 ) -> None:
     asked(tmp_path, 0, image(0))
-    for number in range(1, 100):
+    for number in range(1, 250):
         asked(tmp_path, number, image(number))
         assert asked(tmp_path, 0, b"") == (image(0), False)
     assert LIMIT / 2 < total(tmp_path) <= LIMIT
-    assert asked(tmp_path, 99, b"new") == (image(99), False)
+    assert asked(tmp_path, 249, b"new") == (image(249), False)
     assert asked(tmp_path, 1, b"new") == (b"new", True)
 
 
