@@ -7,6 +7,8 @@ from retrieval.importing.coco import CocoSource
 from retrieval.importing.records import ImportRefused
 from tests.retrieval.making import coco, coco_image
 
+pytestmark = pytest.mark.pure
+
 
 def read(path):
     """The source, its images by source id, and what it refused as (record, field, reason)."""

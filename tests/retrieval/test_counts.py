@@ -59,12 +59,6 @@ def refused(pk: int, species: int | None) -> None:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 
-def test_no_image_is_none() -> None:
-    assert kept() == counted() == (0, {})
-    assert image_count() == 0
-    assert image_counts([1]) == {}
-
-
 def test_random_writes_leave_the_numbers_right(animals: dict[str, Any]) -> None:
     drawn = random.Random(5)
     species: list[int | None] = [None, *(one.pk for one in animals.values())]
@@ -74,7 +68,7 @@ def test_random_writes_leave_the_numbers_right(animals: dict[str, Any]) -> None:
         ids = list(Image.objects.values_list("pk", flat=True))
         return drawn.sample(ids, min(len(ids), drawn.randrange(most)))
 
-    for _ in range(60):
+    for _ in range(40):
         match drawn.randrange(6):
             case 0:
                 copy([(next(free), drawn.choice(species)) for _ in range(drawn.randrange(1, 80))])
@@ -95,16 +89,8 @@ def test_random_writes_leave_the_numbers_right(animals: dict[str, Any]) -> None:
                 with pytest.raises(IntegrityError), transaction.atomic():
                     refused(next(free), species[1])
         assert kept() == counted()
-    assert kept()[0] > 100
+    assert kept()[0] > 50
     assert image_counts_check() == []
-
-
-def test_an_emptied_table_has_no_numbers(animals: dict[str, Any]) -> None:
-    copy([(1, animals["Ursus arctos"].pk), (2, None)])
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("TRUNCATE retrieval_image CASCADE")
-    assert kept() == (0, {})
 
 
 def test_what_changes_no_number_takes_no_lock(animals: dict[str, Any]) -> None:

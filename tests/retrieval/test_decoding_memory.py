@@ -80,9 +80,9 @@ def test_no_format_takes_more_than_its_weight_says_and_threads_no_more_than_one(
     subtests: Any,
 ) -> None:
     # The formats that aren't decoded in parts take as much for a pixel of a smaller image.
-    sides = [1000 if kind in WEIGHTS else 3000 for kind, _ in FORMATS]
+    sides = [2000 if kind in WEIGHTS else 4000 for kind, _ in FORMATS]
     # More pixels than the threads of a process share.
-    large = 8200
+    large = 9000
     *found, shared = peaks(
         *((*one, side, 1) for one, side in zip(FORMATS, sides, strict=True)),
         ("PNG", "RGBA", large, 3),

@@ -11,12 +11,14 @@ from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
 from annotator.log.selectors import LogFilter, log_page
+from benchmark.releases.formats.datasheet import write as write_datasheet
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.duplicates.models import DuplicateGroup
 from retrieval.duplicates.services import duplicate_counts, duplicates_find, group_decide
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_withdraw
 from retrieval.images.storage import image_store
+from tests.benchmark.snapshots import no_image_files, toy_snapshot
 from tests.retrieval.making import embed_rows, encoded, image_row, scene
 
 NOON = datetime(2021, 5, 1, 12, tzinfo=UTC)
@@ -127,3 +129,17 @@ def test_reviewers_decide_on_the_page(
         assert clients["reviewer"].post("/duplicates/", {"group": wrong}).status_code == 404
     with pytest.raises(CommandError, match="has embedded no image"):
         call_command("find_duplicates", model="none")
+
+
+def test_the_datasheet_tells_what_was_decided(tmp_path: Path) -> None:
+    texts = []
+    for name, more in (
+        ("a", {}),
+        ("b", {"duplicates": {"found": 9, "kept": 2, "one": 3, "withdrawn": 1}}),
+    ):
+        snapshot = toy_snapshot(tmp_path / name, **more)
+        write_datasheet(snapshot, tmp_path / f"out-{name}", no_image_files)
+        texts.append((tmp_path / f"out-{name}" / "DATASHEET.md").read_text())
+    assert "near-duplicate" not in texts[0]
+    words = "corpus: 9. Reviewers kept 2 whole, kept one image of 3, and withdrew 1 whole"
+    assert words in texts[1].replace("\n", " ")

@@ -1,7 +1,7 @@
 """What triggers keep about embeddings: how many there are, which, and which were removed."""
 
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from core.locks import transaction_lock
 from retrieval.corpus.models import Image
 from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
-from retrieval.embedding.models import Embedding, EmbeddingCount, EmbeddingModel, EmbeddingRemoval
+from retrieval.embedding.models import Embedding, EmbeddingCount, EmbeddingRemoval
 from retrieval.embedding.store import embeddings_copy
 from tests.retrieval.making import embed_rows, image_row
 
@@ -71,14 +71,6 @@ def test_counts_and_fingerprints_follow_every_way_of_writing(toy_model):
     assert kept(toy_model)[1] != kept(other)[1]
 
 
-def test_the_fingerprint_tells_rows_apart_by_image_and_by_moment(toy_model):
-    moment = datetime(2024, 5, 1, tzinfo=UTC)
-    seen = set()
-    for image_id, at in ((1, moment), (2, moment), (1, moment + timedelta(microseconds=1))):
-        seen.add(one("SELECT retrieval_embedding_mark(%s, %s)", image_id, at))
-    assert len(seen) == 3
-
-
 def test_a_removed_embedding_is_noted_with_its_moment_and_transaction(toy_model):
     embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0]})
     at = Embedding.objects.get(image_id=1).created_at
@@ -125,21 +117,3 @@ def test_a_deleted_model_takes_what_was_noted_with_it(toy_model):
     toy_model.delete()
     assert not Embedding.objects.exists()
     assert not EmbeddingCount.objects.exists()
-
-
-def test_each_model_has_an_identity_of_its_own(toy_model):
-    other = embedding_model_get_or_create(name="other", dimension=3)
-    stored = dict(EmbeddingModel.objects.values_list("pk", "identity"))
-    assert stored == {toy_model.pk: toy_model.identity, other.pk: other.identity}
-    assert toy_model.identity != other.identity
-
-
-def test_the_newest_embeddings_are_found_by_an_index(toy_model):
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute(
-            "EXPLAIN SELECT max(created_at) FROM retrieval_embedding WHERE model_id = %s",
-            [toy_model.pk],
-        )
-        plan = "\n".join(row[0] for row in cursor.fetchall())
-    assert f"retrieval_embedding_{toy_model.pk}_created_at_idx" in plan

@@ -14,11 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from retrieval.embedding.files import (
+
+pytestmark = pytest.mark.pure
+
     METADATA_SCHEMA,
     LayoutRefused,
     LayoutWriter,
     as_text,
-    chunk_rows,
     layout_read,
 )
 from tests.retrieval.layouts import write_part
@@ -238,7 +240,3 @@ def test_names_of_any_kind_become_text(column: pa.Array, text: list[str | None])
 def test_columns_that_name_nothing_are_refused(column: pa.Array) -> None:
     with pytest.raises(ValueError, match=r"names|NUL|UTF8|truncated|Float"):
         as_text(column)
-
-
-def test_chunks_hold_a_bounded_number_of_numbers() -> None:
-    assert [chunk_rows(d) for d in (3, 1024, 4000)] == [20_000, 20_000, 5120]

@@ -76,17 +76,6 @@ def test_rows_name_images_in_many_ways(tmp_path: Path, column: str, names: list[
     assert np.array_equal(stored(ids), vectors)
 
 
-def test_another_column_is_given_by_name(tmp_path: Path) -> None:
-    ids, vectors = images(3), units(3)
-    write_part(tmp_path, 0, vectors, {"image_path": list("xyz"), "photo": ["s1", "s2", "s3"]})
-    with pytest.raises(LayoutRefused, match=r"no row names an image of the corpus.*'x'"):
-        bring(tmp_path)
-    with pytest.raises(LayoutRefused, match=r"has no column 'foto'; it has image_path, photo"):
-        bring(tmp_path, key="foto")
-    assert bring(tmp_path, key="photo").stored == 3
-    assert np.array_equal(stored(ids), vectors)
-
-
 def test_columns_that_disagree_are_left_to_people(tmp_path: Path) -> None:
     ids, vectors = images(3), units(3)
     names = {"image_id": [2, 3, 1], "image_path": [f"train/0{n % 3}_Rana/{n}" for n in ids]}

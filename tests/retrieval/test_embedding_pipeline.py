@@ -10,17 +10,13 @@ import pytest
 import torch
 from PIL import Image as PillowImage
 
-from demo.corpus import corpus_scene
-from demo.drawing import render
 from retrieval.embedding import pipeline as embedding_pipeline
-from retrieval.embedding.pipeline import DRAFT, Item, encoded, out_of_memory, reader_count
-from retrieval.embedding.services import BATCH_SIZES, batch_size
+from retrieval.embedding.pipeline import DRAFT, Item, encoded, out_of_memory
 from retrieval.encoding.encoders import load_encoder
 from retrieval.encoding.image_tower import ImageTower, Launched
 from retrieval.images import decoding
 from retrieval.images.decoding import Budget
 from retrieval.images.files import ImageRef, source_bytes
-from retrieval.images.roots import REQUESTS
 from retrieval.images.storage import image_store
 from tests.retrieval.making import decoded, jpeg
 from tests.retrieval.making import encoded as image_file
@@ -112,21 +108,6 @@ def test_too_little_memory_halves_the_batch_until_it_fits(encoder, items, monkey
     assert encoder.largest_batch == 3
 
 
-def test_memory_that_runs_out_while_the_device_works_is_met_too(encoder, items, monkeypatch):
-    vectors, failed = Launched.vectors, []
-
-    def late(self):
-        if not failed:
-            failed.append(True)
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return vectors(self)
-
-    monkeypatch.setattr(Launched, "vectors", late)
-    came = through(encoder, [items(8)])
-    assert [item.problem for item in came] == [""] * 8
-    assert encoder.largest_batch == 4
-
-
 def test_what_a_failed_batch_held_is_free_before_its_halves_are_tried(encoder, items, monkeypatch):
     launch, made, held = ImageTower.launch, [], []
 
@@ -188,20 +169,6 @@ def test_broken_and_missing_files_leave_the_rest_of_their_batch(encoder, items, 
     assert_near(good, encoder, images)
 
 
-def test_a_jpeg_decoded_smaller_keeps_its_vector(encoder, store):
-    demo = load_encoder("demo")
-    images = [render(corpus_scene(number), side) for number, side in enumerate((400, 610, 800))]
-    data = [image_file(image, "JPEG", quality=90) for image in images]
-    side = decoded(data[0], max_pixels=10**9, at_least=DRAFT * demo.images.side).pixels.width
-    assert side == 200
-    fed = [
-        Item(n, ImageRef(image_store(one).sha256, None, ""), range_id=1)
-        for n, one in enumerate(data)
-    ]
-    came = through(demo, [fed])
-    assert_near(came, demo, [whole(one) for one in data])
-
-
 def test_photographs_decoded_smaller_keep_their_vectors(encoder, store, shared_dir):
     data = [path.read_bytes() for path in sorted((shared_dir / "photos").rglob("*.jpg"))[:40]]
     smaller = decoded(data[0], max_pixels=10**9, at_least=DRAFT * encoder.images.side)
@@ -238,16 +205,6 @@ def test_few_large_images_are_decoded_at_once(encoder, store, monkeypatch):
     assert [item.problem for item in came] == [""] * 12
 
 
-def test_there_are_more_readers_where_files_are_far_unless_somebody_chose(monkeypatch, settings):
-    monkeypatch.setattr(embedding_pipeline, "cores", lambda: 4)
-    assert reader_count(far=False) == 4
-    assert reader_count(far=True) == REQUESTS
-    monkeypatch.setattr(embedding_pipeline, "cores", lambda: 64)
-    assert reader_count(far=True) == 64
-    settings.EMBEDDING_READERS = 3
-    assert reader_count(far=True) == reader_count(far=False) == 3
-
-
 def test_few_batches_are_taken_ahead(encoder, items):
     taken = []
 
@@ -274,18 +231,6 @@ def test_what_is_on_its_way_when_it_ends_is_dropped_and_no_thread_stays(
     assert [item.image_id for item in next(running)] == [0, 1, 2, 3]
     running.close()
     assert set(threading.enumerate()) <= before
-
-
-def test_the_batch_size_is_the_settings_or_the_devices(encoder, settings):
-    settings.EMBEDDING_BATCH_SIZE = 5
-    assert batch_size(encoder) == 5
-    encoder.largest_batch = 3
-    assert batch_size(encoder) == 3
-    encoder.largest_batch = 4096
-    settings.EMBEDDING_BATCH_SIZE = 0
-    assert batch_size(encoder) == BATCH_SIZES["cpu"]
-    encoder.device = "cuda:1"
-    assert batch_size(encoder) == BATCH_SIZES["cuda"]
 
 
 def test_a_thin_image_is_not_enlarged_to_be_cropped(encoder):

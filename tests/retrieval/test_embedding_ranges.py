@@ -129,13 +129,6 @@ def test_a_range_that_was_left_goes_on_behind_what_is_done(job, toy_model):
         assert taken(ranges, 2) == [4, 5]
 
 
-def test_a_range_ends_with_its_last_image_and_the_job_with_its_last_range(job, toy_model):
-    with Ranges(job=job, model=toy_model) as ranges:
-        while items := ranges.take(3, range_size=4):
-            done(ranges, job, toy_model, items)
-        assert (ranges.left, EmbeddingRange.objects.count()) == (Left.NOTHING, 0)
-
-
 def test_images_that_came_behind_the_cursor_get_a_pass_of_their_own(job, toy_model):
     with Ranges(job=job, model=toy_model) as ranges:
         done(ranges, job, toy_model, ranges.take(10, range_size=10))
@@ -207,13 +200,6 @@ def test_the_other_workers_are_invited_once(large, workers, monkeypatch, message
     Job.objects.filter(pk=invited()[0].pk).update(state="failed")
     job_slice_run(job_id=large.pk)
     assert len(invited()) == 2
-
-
-def test_a_lone_worker_invites_nobody(large, workers):
-    workers(1)
-    while job_slice_run(job_id=large.pk) is Slice.MORE:
-        pass
-    assert invited() == []
 
 
 def test_who_is_invited_does_its_part_of_the_same_job(large, workers, monkeypatch):

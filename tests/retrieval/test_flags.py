@@ -178,29 +178,6 @@ def test_reviewers_see_flagged_and_withdrawn_images_the_newest_first(
     assert flagged_image_count() == 1
 
 
-def test_a_withdrawal_shows_the_flags_that_it_upheld_not_those_of_an_earlier_one(
-    image: Image, annotator: Any, reviewer: Any
-) -> None:
-    image_flag_raise(image=image, kind="person", by=annotator)
-    image_withdraw(image=image, by=reviewer)
-    image_restore(image=image, by=reviewer)
-    [review] = flag_reviews([image])
-    assert (review.flags, review.withdrawal) == ([], None)
-    image_flag_raise(image=image, kind="duplicate", by=annotator)
-    image_withdraw(image=image, by=reviewer)
-    [review] = flag_reviews([image])
-    assert [flag.kind for flag in review.flags] == ["duplicate"]
-
-
-def test_reviews_take_no_query_more_for_more_images(
-    annotator: Any, django_assert_num_queries: Any
-) -> None:
-    for number in range(3):
-        image_flag_raise(image=image_row(number), kind="person", by=annotator)
-    with django_assert_num_queries(4):
-        assert len(flag_reviews(flagged_images())) == 3
-
-
 def test_the_database_refuses_a_second_standing_withdrawal(image: Image, reviewer: Any) -> None:
     first = image_withdraw(image=image, by=reviewer)
     with pytest.raises(IntegrityError, match="image_withdrawn_once"), transaction.atomic():

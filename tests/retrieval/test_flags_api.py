@@ -134,27 +134,6 @@ def test_annotators_flag_and_reviewers_decide(
     assert ImageWithdrawal.objects.count() == 0
 
 
-def test_withdrawing_and_restoring_twice_changes_nothing_more(
-    image: Image, annotator: Any, reviewer_api: APIClient, admin_api: APIClient
-) -> None:
-    image_flag_raise(image=image, kind="person", note="a face", by=annotator)
-    first = decide(reviewer_api, "withdraw", note="seen it").json()
-    assert first["withdrawal"]["withdrawn_by"] == "rita"
-    assert first["withdrawal"]["note"] == "seen it"
-    assert [(flag["kind"], flag["note"]) for flag in first["flags"]] == [("person", "a face")]
-    assert first["species"]["scientific_name"] == "Ursus arctos"
-    again = decide(admin_api, "withdraw", note="me too")
-    assert (again.status_code, again.json()["withdrawal"]) == (200, first["withdrawal"])
-    for _ in range(2):
-        back = decide(admin_api, "restore")
-        assert (back.status_code, back.json()["withdrawal"], back.json()["flags"]) == (
-            200,
-            None,
-            [],
-        )
-    assert ImageWithdrawal.objects.count() == 1
-
-
 def test_a_withdrawal_and_a_clearing_are_undone_with_their_flags(
     image: Image, annotator: Any, reviewer_api: APIClient
 ) -> None:
@@ -169,16 +148,6 @@ def test_a_withdrawal_and_a_clearing_are_undone_with_their_flags(
     decide(reviewer_api, "withdraw")
     says = refused(decide(reviewer_api, "reopen-flags", flags=[flag.pk]), 409)
     assert says == "The image has been withdrawn from the corpus."
-
-
-def test_a_flag_that_the_reviewer_has_not_seen_stays_open(
-    image: Image, annotator: Any, reviewer_api: APIClient
-) -> None:
-    seen = image_flag_raise(image=image, kind="duplicate", by=annotator)[0]
-    unseen = image_flag_raise(image=image, kind="person", by=annotator)[0]
-    answer = decide(reviewer_api, "clear-flags", flags=[seen.pk]).json()
-    assert answer["cleared"] == [seen.pk]
-    assert [flag["id"] for flag in answer["flags"]] == [unseen.pk]
 
 
 @pytest.mark.parametrize(
@@ -197,16 +166,6 @@ def test_decisions_that_make_no_sense_are_refused(
     answer = decide(reviewer_api, what, **body)
     refused(answer, 400)
     assert [error["field"] for error in answer.json()["errors"]] == [field]
-
-
-def test_an_unknown_image_is_not_found(
-    db: None, annotator_api: APIClient, reviewer_api: APIClient
-) -> None:
-    for what in DECISIONS:
-        refused(decide(reviewer_api, what, image=999, flags=[]), 404)
-    refused(annotator_api.get("/api/images/999999999/flags/"), 404)
-    refused(annotator_api.post("/api/images/999999999/flags/", {"kind": "person"}), 404)
-    refused(annotator_api.get(f"/api/images/{2**70}/flags/"), 404)
 
 
 def test_a_withdrawn_image_is_gone_for_annotators_and_takes_no_flags(

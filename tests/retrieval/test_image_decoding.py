@@ -9,6 +9,8 @@ from PIL import Image
 from retrieval.images.decoding import ImageRefused, Reason, display_bytes, thumbnail_bytes
 from tests.retrieval.making import decoded, encoded, jpeg, stored_turned
 
+pytestmark = pytest.mark.pure
+
 LIMIT = 1_000_000
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 

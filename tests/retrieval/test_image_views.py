@@ -1,5 +1,3 @@
-import io
-
 import pytest
 from django.test import Client
 from PIL import Image as PillowImage
@@ -20,29 +18,6 @@ def images(store, tmp_path):
     (tmp_path / "data/train/3.jpg").write_bytes(encoded(turquoise, "PNG"))
     import_images(path=path)
     return {image.pk: image for image in Image.objects.all()}
-
-
-@pytest.fixture
-def people(annotator, reviewer, admin):
-    return {"annotator": annotator, "reviewer": reviewer, "admin": admin}
-
-
-@pytest.mark.parametrize("role", ["annotator", "reviewer", "admin"])
-def test_everyone_who_is_logged_in_sees_the_images(client, people, role, images, tmp_path):
-    client.force_login(people[role])
-    answer = client.get(images[1].url)
-    assert answer.status_code == 200
-    assert b"".join(answer.streaming_content) == (tmp_path / "data/train/1.jpg").read_bytes()
-    thumbnail = client.get(images[1].thumbnail_url)
-    shown = PillowImage.open(io.BytesIO(b"".join(thumbnail.streaming_content)))
-    assert (shown.format, shown.size) == ("JPEG", (40, 30))
-
-
-def test_a_png_is_shown_as_a_jpeg(client, annotator, images):
-    client.force_login(annotator)
-    answer = client.get(images[3].url)
-    assert answer.headers["Content-Type"] == "image/jpeg"
-    assert PillowImage.open(io.BytesIO(b"".join(answer.streaming_content))).format == "JPEG"
 
 
 def test_headers_let_only_this_browser_keep_the_image(client, annotator, images):
@@ -107,8 +82,3 @@ def test_a_file_that_is_gone_is_not_found(client, annotator, images, store):
         path.unlink()
     client.force_login(annotator)
     assert client.get(images[1].thumbnail_url).status_code == 404
-
-
-def test_images_are_only_read(client, annotator, images):
-    client.force_login(annotator)
-    assert client.post(images[1].url).status_code == 405

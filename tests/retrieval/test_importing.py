@@ -1,10 +1,8 @@
 import json
 import os
-import threading
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from retrieval.corpus.models import Image, Species, SpeciesName
 from retrieval.embedding.models import Embedding
@@ -84,13 +82,6 @@ def test_what_changed_is_updated_and_a_changed_file_loses_its_embedding(data, to
     assert Image.objects.get(pk=1).rights_holder == "Grace"
     assert Image.objects.get(pk=2).sha256 != old
     assert set(Embedding.objects.values_list("image_id", flat=True)) == {1, 3}
-
-
-def test_another_species_is_an_update(data):
-    import_images(path=coco(data))
-    annotations = [{"id": n, "image_id": n, "category_id": 10} for n in (1, 2, 3)]
-    assert figures(import_images(path=coco(data, annotations=annotations))) == (0, 2, 1, 0)
-    assert Image.objects.get(pk=1).species.scientific_name == "Rana temporaria"
 
 
 def test_a_corrected_common_name_takes_effect(data):
@@ -199,33 +190,6 @@ def test_images_outside_species_folders_and_links_to_folders_are_named(tmp_path)
     }  # fmt: skip
 
 
-def test_the_present_folder_has_its_own_name(tmp_path, monkeypatch):
-    (tmp_path / "frogs/Rana temporaria").mkdir(parents=True)
-    (tmp_path / "frogs/Rana temporaria/a.jpg").write_bytes(jpeg())
-    monkeypatch.chdir(tmp_path / "frogs")
-    assert import_images(path=".").dataset == "frogs"
-    assert figures(import_images(path=tmp_path / "frogs")) == (0, 0, 1, 0)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_two_imports_at_once_add_each_image_once(data):
-    images = [coco_image(n, file_name=f"train/{1 + n % 3}.jpg") for n in range(1, 31)]
-    path = coco(data, images=images, annotations=[])
-    reports = []
-
-    def bring():
-        reports.append(import_images(path=path))
-        connection.close()
-
-    threads = [threading.Thread(target=bring) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(r.added for r in reports) == Image.objects.count() == 30
-    assert sum(r.skipped for r in reports) == 60
-
-
 def test_every_kind_of_bad_file_is_named(data):
     secret = data.parent / "secret.jpg"
     secret.write_bytes(jpeg())
@@ -311,14 +275,6 @@ def test_what_is_not_there_is_refused(data):
         import_images(path=coco(data), dataset="x" * 101)
 
 
-def test_refusals_are_counted_beyond_those_kept(data, monkeypatch):
-    monkeypatch.setattr("retrieval.importing.services.MOST_REFUSALS", 2)
-    told = []
-    images = [coco_image(n, file_name="train/none.jpg") for n in range(1, 6)]
-    report = import_images(path=coco(data, images=images), on_refusal=told.append)
-    assert (report.refused_count, len(report.refused), len(told)) == (5, 2, 5)
-
-
 def test_many_batches_and_progress(data, monkeypatch):
     monkeypatch.setattr("retrieval.importing.files.BATCH", 2)
     seen = []
@@ -328,16 +284,6 @@ def test_many_batches_and_progress(data, monkeypatch):
     )
     assert figures(report) == (5, 0, 0, 0)
     assert seen == [(0, 5), (2, 5), (4, 5), (5, 5)]
-
-
-def test_a_full_disk_of_our_own_is_not_blamed_on_the_records(data, monkeypatch):
-    def full(content):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("retrieval.importing.files.image_store", full)
-    with pytest.raises(OSError, match="No space left"):
-        import_images(path=coco(data))
-    assert Image.objects.count() == 0
 
 
 def test_the_command_reports_and_its_exit_code_tells(data, capsys):

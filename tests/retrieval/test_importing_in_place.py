@@ -5,7 +5,7 @@ import threading
 import pytest
 from django.core.management import CommandError, call_command
 
-from retrieval.corpus.models import Image, ImageRoot, Species
+from retrieval.corpus.models import Image, ImageRoot
 from retrieval.embedding.models import Embedding
 from retrieval.images.roots import image_root_get_or_create
 from retrieval.importing.records import ImportRefused
@@ -52,14 +52,6 @@ def test_what_the_records_say_is_taken_and_no_file_is_looked_for(data, store, bu
     assert (first.latitude, first.longitude, first.location_uncertainty) == (52.5, 13.4, 12)
     assert first.observed_at.isoformat() == "2021-05-30T12:05:00+00:00"
     assert not store.exists()
-
-
-def test_a_second_import_changes_nothing(data, bucket):
-    path = coco(data)
-    import_images(path=path, root=bucket)
-    before = list(Image.objects.order_by("pk").values())
-    assert figures(import_images(path=path, root=bucket)) == (0, 0, 3, 0)
-    assert list(Image.objects.order_by("pk").values()) == before
 
 
 @pytest.mark.parametrize(
@@ -254,11 +246,3 @@ def test_the_command_leaves_images_below_the_files_folder_or_elsewhere(data, tmp
         call_command("import_images", str(path), "--root", str(tmp_path / "nowhere"))
     with pytest.raises(CommandError, match="Images that are left in place need their sizes"):
         call_command("import_images", str(data), "--in-place")
-
-
-def test_a_file_refused_whole_writes_nothing(data, bucket):
-    path = coco(data)
-    path.write_text(path.read_text()[:-1] + " ]")
-    with pytest.raises(ImportRefused, match="line 1: "):
-        import_images(path=path, root=bucket)
-    assert (Image.objects.count(), Species.objects.count()) == (0, 0)

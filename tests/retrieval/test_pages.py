@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from core.jobs.models import Job
 from core.jobs.services import job_create, job_item_error
@@ -38,16 +39,6 @@ def test_everybody_who_is_logged_in_sees_them(
     assert clients["annotator"].put(path).status_code == 405
 
 
-def test_a_search_shows_its_hits_in_order_and_within_species(
-    clients: dict[str, Client], corpus: Any
-) -> None:
-    def hits(address: str) -> list[int]:
-        return [hit.image.pk for hit in clients["annotator"].get(address).context["found"].hits]
-
-    assert hits("/search/?text=a bear") == [1, 2, 3]
-    assert hits(f"/search/?text=a bear&species={corpus['Ursus arctos'].pk}") == [1, 3]
-
-
 def test_only_admins_are_offered_to_turn_a_search_into_a_query(
     clients: dict[str, Client], corpus: Any
 ) -> None:
@@ -62,12 +53,6 @@ def test_a_search_hides_names_from_annotators(
     settings.HIDE_SPECIES_NAMES = True
     assert b"Monarch" not in clients["annotator"].get("/search/?text=a bear").content
     assert b"Monarch" in clients["reviewer"].get("/search/?text=a bear").content
-
-
-def test_a_search_without_embeddings_says_why(clients: dict[str, Client], settings: Any) -> None:
-    settings.EMBEDDING_MODEL = toy_model()
-    page = clients["annotator"].get("/search/?text=a bear")
-    assert b"has not been embedded" in page.content
 
 
 def test_the_corpus_page_counts_and_finds_species(clients: dict[str, Client], corpus: Any) -> None:
@@ -104,3 +89,14 @@ def test_a_job_page_shows_what_failed_to_those_who_may_see_it(
     assert b"It is truncated." in page.content
     assert clients["annotator"].get(f"/jobs/{job.pk}/").status_code == 404
     assert clients["admin"].get(f"/jobs/{job.pk + 1}/").status_code == 404
+
+
+def test_pages_do_not_find_what_is_no_key(clients: dict[str, Client]) -> None:
+    client = clients["admin"]
+    client.raise_request_exception = False
+    for text in ("x", "-1", "²", "9" * 5000):
+        assert client.get("/search/", {"text": "a toad", "species": text}).status_code == 404
+        assert client.post(reverse("query-open-many"), {"query": text}).status_code == 404
+        form = {"text": "a toad", "species": text}
+        assert client.post(reverse("query-from-search"), form).status_code == 404
+        assert client.post(reverse("query-new"), form).status_code == 200  # its form says so

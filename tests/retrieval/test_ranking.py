@@ -9,7 +9,6 @@ from retrieval.embedding.embedding_models import (
     embedding_model_get_or_create,
 )
 from retrieval.embedding.models import Embedding
-from retrieval.embedding.text_vectors import text_vector
 from retrieval.ranking.selectors import corpus_counts, half_rounded, rank_images
 from tests.retrieval.making import embed_rows, image_row, random_vectors
 
@@ -49,12 +48,6 @@ def test_ties_go_by_image_id_and_pages_continue_within_them(toy_model):
         paged += page
         after = (page[-1][1], page[-1][0])
     assert paged == whole
-
-
-def test_there_is_one_zero(toy_model):
-    embed_rows(toy_model, {1: [0, 1, 0], 2: [0, -1, 0]})
-    scores = [s for _, s in rank_images(model=toy_model, text_vector=[1.0, 0, 0], limit=None)]
-    assert [np.copysign(1, s) for s in scores] == [1, 1]
 
 
 def test_a_species_filter_keeps_the_order(toy_model, animals):
@@ -119,23 +112,6 @@ def test_embedded_and_missing_images_are_counted_within_a_filter(toy_model, anim
     assert (counts.embedded, counts.unembedded) == (1, 2)
 
 
-def test_the_same_order_bit_for_bit_with_parallel_workers(db):
-    model = embedding_model_get_or_create(name="toy-128", dimension=128)
-    vectors = random_vectors(300, 128)
-    embed_rows(model, dict(enumerate(vectors)))
-    query = half_rounded(random_vectors(1, 128, seed=5)[0])
-    alone = rank_images(model=model, text_vector=query, limit=100)
-    with connection.cursor() as cursor:
-        for name, value in {
-            "parallel_setup_cost": 0,
-            "parallel_tuple_cost": 0,
-            "min_parallel_table_scan_size": 0,
-            "debug_parallel_query": "on",
-        }.items():
-            cursor.execute(f"SET LOCAL {name} = '{value}'")
-    assert rank_images(model=model, text_vector=query, limit=100) == alone
-
-
 def test_no_approximate_index_can_serve_the_order(toy_model):
     embed_rows(toy_model, dict(enumerate(random_vectors(50, 3))))
     with connection.cursor() as cursor:
@@ -152,33 +128,3 @@ def test_no_approximate_index_can_serve_the_order(toy_model):
             plans.append("\n".join(row[0] for row in cursor.fetchall()))
     assert "trial_hnsw" in plans[0]
     assert "trial_hnsw" not in plans[1]
-
-
-@pytest.mark.parametrize("vector", [[0, 0, 0], [np.nan, 1, 0], [np.inf, 0, 0], [[1, 0]], []])
-def test_a_vector_without_direction_is_refused(vector):
-    with pytest.raises(ValueError, match="length above zero"):
-        half_rounded(vector)
-
-
-def test_vectors_are_scaled_before_they_are_rounded():
-    assert half_rounded([3e-6, 4e-6]) == [float(np.float16(0.6)), float(np.float16(0.8))]
-    rounded = half_rounded(random_vectors(1, 1024)[0])
-    assert abs(np.linalg.norm(rounded) - 1) < 1e-3
-    assert half_rounded(rounded) == pytest.approx(rounded, abs=1e-3)
-
-
-def test_a_text_has_one_vector_in_half_precision(tiny_model, db):
-    model = embedding_model_get_or_create(name=tiny_model)
-    vector = text_vector(model, "a frog")
-    assert (model.dimension, len(vector)) == (16, 16)
-    assert [float(np.float16(v)) for v in vector] == vector
-    assert text_vector(model, "a frog") == vector
-    assert text_vector(model, "a bear") != vector
-
-
-def test_a_text_vector_comes_back_from_the_database_unchanged(tiny_model, db):
-    vector = text_vector(embedding_model_get_or_create(name=tiny_model), "a frog")
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT %s::halfvec::text", [str(vector)])
-        stored = [float(v) for v in cursor.fetchone()[0][1:-1].split(",")]
-    assert np.array_equal(np.float16(stored), np.float16(vector))

@@ -5,7 +5,6 @@ from django.core.management import call_command
 from django.db import IntegrityError, NotSupportedError, connection, transaction
 
 from core import extensions
-from retrieval.corpus.models import Image
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.encoding.model_specs import ModelSpecError
@@ -51,12 +50,6 @@ def test_each_model_has_a_partition_and_a_scan_reads_only_that():
         plan = "\n".join(row[0] for row in cursor.fetchall())
     assert f"retrieval_embedding_{first.pk}" in plan
     assert f"retrieval_embedding_{second.pk}" not in plan
-
-
-def test_a_model_is_made_once():
-    first = embedding_model_get_or_create(name="a", dimension=2)
-    assert embedding_model_get_or_create(name="a", dimension=9) == first
-    assert EmbeddingModel.objects.count() == 1
 
 
 def test_the_configured_model_is_the_default_and_tells_its_dimension(settings, tiny_model):
@@ -108,18 +101,6 @@ def test_an_image_is_embedded_once_by_a_model(toy_model):
         embed_rows(toy_model, {1: [0, 1, 0]})
 
 
-@pytest.mark.parametrize("dimension", [0, 4001])
-def test_a_dimension_that_no_row_can_hold_is_refused(dimension):
-    with pytest.raises(IntegrityError, match="embedding_model_dimension"), transaction.atomic():
-        embedding_model_get_or_create(name="m", dimension=dimension)
-
-
-def test_deleting_an_image_deletes_its_vectors(toy_model):
-    embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0]})
-    Image.objects.get(pk=1).delete()
-    assert list(Embedding.objects.values_list("image_id", flat=True)) == [2]
-
-
 @pytest.mark.parametrize(
     ("fields", "constraint"),
     [
@@ -133,33 +114,27 @@ def test_the_database_refuses_impossible_images(fields, constraint):
         image_row(1, **fields)
 
 
-def test_models_and_migrations_agree():
-    call_command("makemigrations", "retrieval", check=True, dry_run=True, verbosity=0)
-
-
-@pytest.mark.parametrize(
-    ("installed", "wanted"),
-    [("0.8.4", None), ("0.8.6", None), ("0.10", None), ("1.0.0-dev", None)],
-)
-def test_recent_pgvectors_will_do(installed, wanted):
-    assert extensions.pgvector_problem(installed) is wanted
-
-
-@pytest.mark.parametrize(
-    ("installed", "says"),
-    [("0.8.3", "has pgvector 0.8.3; 0.8.4 or newer"), ("0.8", "0.8.4"), (None, "no pgvector")],
-)
-def test_an_old_or_missing_pgvector_is_explained(installed, says):
-    assert says in extensions.pgvector_problem(installed)
-
-
 def test_migrating_onto_an_old_pgvector_stops_with_the_reason(monkeypatch):
     monkeypatch.setattr(extensions, "OLDEST_PGVECTOR", (99, 0, 0))
     with pytest.raises(NotSupportedError, match=r"99\.0\.0 or newer is needed"):
         extensions.extensions_create(connection)
 
 
-def test_the_extensions_are_there():
-    extensions.extensions_create(connection)
-    for name in extensions.REQUIRED:
-        assert one("SELECT count(*) FROM pg_extension WHERE extname = %s", name) == 1
+@pytest.mark.parametrize(
+    ("installed", "says"),
+    [
+        ("0.8.4", None),
+        ("0.10", None),
+        ("1.0.0-dev", None),
+        ("0.8.3", "has pgvector 0.8.3; 0.8.4 or newer"),
+        ("0.8", "0.8.4"),
+        (None, "no pgvector"),
+    ],
+)
+def test_an_old_or_missing_pgvector_is_explained(installed: str | None, says: str | None) -> None:
+    problem = extensions.pgvector_problem(installed)
+    assert (problem is None) if says is None else says in (problem or "")
+
+
+def test_models_and_migrations_agree() -> None:
+    call_command("makemigrations", check=True, dry_run=True, verbosity=0)

@@ -55,10 +55,6 @@ def found(**options: Any) -> tuple[SearchMethod, list[int]]:
     return results.method, [hit.image.pk for hit in results.hits]
 
 
-def test_without_an_index_the_database_scans(model: EmbeddingModel) -> None:
-    assert found() == (SearchMethod.SCAN, [1, 2, 3, 4, 5])
-
-
 def test_with_one_it_is_used_for_many_images_alone(
     index: EmbeddingModel, settings: Any, animals: Any
 ) -> None:
@@ -131,11 +127,6 @@ def _statements_of_indexes(model: EmbeddingModel) -> int:
             [f"retrieval_embedding_{model.pk}_hnsw"],
         )
         return int(cursor.fetchone()[0])
-
-
-def test_a_search_by_the_index_counts_as_its_use(index: EmbeddingModel) -> None:
-    found()
-    assert _statements_of_indexes(index) == 1
 
 
 @pytest.mark.django_db
@@ -296,11 +287,3 @@ def test_a_text_that_is_not_encoded_in_time_is_explained(
     assert (page.status_code, answer.status_code) == (503, 503)
     assert "The text could not be encoded in time" in page.content.decode()
     assert "The text could not be encoded in time" in answer.json()["detail"]
-
-
-@pytest.mark.parametrize("species", ["99999999999999999999999", "²", "x", "-1"])
-def test_species_that_are_none_are_not_found(
-    model: EmbeddingModel, clients: dict[str, Client], species: str
-) -> None:
-    page = clients["annotator"].get(f"/search/?text=a bear&species={species}")
-    assert page.status_code == 404

@@ -5,7 +5,6 @@ from retrieval.corpus.selectors import corpus_counts
 from retrieval.importing.records import SpeciesRecord
 from retrieval.importing.species import species_upsert
 from retrieval.species.selectors import (
-    species_by_ids,
     species_listed,
     species_resolve,
     with_image_counts,
@@ -50,16 +49,6 @@ def test_a_scientific_name_goes_before_a_group_of_the_same_name(db):
         ]
     )
     assert names_of(species_resolve(["gorilla"])) == (["Gorilla"], [])
-
-
-def test_a_blank_group_is_no_group(animals):
-    assert names_of(species_resolve([" "])) == ([], [" "])
-
-
-def test_names_resolve_in_a_fixed_number_of_queries(animals, django_assert_max_num_queries):
-    names = [f"nothing {n}" for n in range(300)] + list(animals)
-    with django_assert_max_num_queries(8):
-        species_resolve(names)
 
 
 def test_what_a_record_knows_replaces_and_what_it_leaves_empty_stays(db):
@@ -133,12 +122,6 @@ def test_search_texts_have_no_case_and_no_accents(db):
     assert texts == {"de": "grosser olkafer", "pl": "los", "da": "aerfugl"}
 
 
-def test_storing_species_twice_changes_nothing(animals):
-    before = list(SpeciesName.objects.values())
-    species_upsert(records=[SpeciesRecord(scientific_name=name) for name in animals])
-    assert list(SpeciesName.objects.values()) == before
-
-
 def test_english_is_the_common_name_then_others(animals, db):
     assert animals["Ursus arctos"].common_name == "Brown Bear"
     german = species_create(record=SpeciesRecord(scientific_name="X y", names=(("de", "Ding"),)))
@@ -159,9 +142,3 @@ def test_species_are_counted_with_their_images(animals):
     ]
     size = corpus_counts()
     assert (size.images, size.species, size.families) == (2, 5, 3)
-
-
-def test_species_keep_the_order_of_their_ids(animals):
-    ids = [animals["Ursus arctos"].pk, -5, animals["Danaus plexippus"].pk]
-    names = [s.scientific_name for s in species_by_ids([*ids, ids[0]])]
-    assert names == ["Ursus arctos", "Danaus plexippus"]

@@ -64,17 +64,6 @@ def test_no_image_tells_the_species_where_names_are_hidden(
     assert [one["image_count"] for one in found] == [1] * 3
 
 
-def test_a_page_of_species_takes_as_many_queries_as_one(
-    pictured, annotator_api, django_assert_num_queries
-):
-    counts = []
-    for limit in (4, 5):
-        with django_assert_num_queries(99, exact=False) as queries:
-            annotator_api.get(f"/api/species/?limit={limit}")
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
-
-
 def test_groups_by_name_and_of_a_species(pictured, annotator_api):
     url = "/api/species/groups/"
     assert annotator_api.get(f"{url}?search=urs").json() == [
@@ -110,15 +99,6 @@ def test_a_pasted_list_is_resolved_at_once(pictured, annotator_api):
     assert [(s["name"], names(s["species"])) for s in body["suggestions"]] == [
         ("polr bear", ["Ursus maritimus"])
     ]
-
-
-def test_groups_are_resolved_by_kind_and_name(pictured, annotator_api):
-    body = annotator_api.post(
-        "/api/species/resolve/",
-        {"groups": [{"kind": "family", "name": "Ursidae"}], "names": ["Viceroy", "Polar Bear"]},
-    ).json()
-    assert names(body["found"]) == ["Limenitis archippus", "Ursus arctos", "Ursus maritimus"]
-    assert (body["missing"], body["groups"]) == ([], [])
 
 
 def test_two_thousand_names_at_once_and_no_more(pictured, annotator_api):

@@ -14,8 +14,6 @@ from retrieval.species.groups import (
 from retrieval.species.selectors import (
     names_resolve,
     species_described,
-    species_listed,
-    with_image_counts,
 )
 from tests.retrieval.making import image_row
 
@@ -49,11 +47,6 @@ def found(text):
 @pytest.mark.parametrize("text", ["ursus", "URSUS", "urs", "usrus", "urssus", "ürsus"])
 def test_groups_are_found_by_their_beginning_and_with_slips(pictured, text):
     assert (GENUS, "Ursus", 2, 3) in found(text)
-
-
-def test_groups_of_one_species_are_none_to_choose(pictured):
-    assert found("danaus") == []
-    assert found("nymphalidae") == [(FAMILY, "Nymphalidae", 2, 0)]
 
 
 def test_a_look_alike_group_is_found_by_any_of_its_words(pictured):
@@ -105,18 +98,6 @@ def test_what_a_person_chooses_species_by(pictured):
     assert (polar.image_count, polar.first_image.pk) == (1, 4)
     assert (monarch.image_count, monarch.first_image) == (0, None)
     assert brown.groups == polar.groups == [BEARS, BEAR_FAMILY]
-
-
-def test_it_takes_a_fixed_number_of_queries(pictured, django_assert_num_queries):
-    for several in ([pictured["Ursus arctos"]], list(pictured.values())):
-        with django_assert_num_queries(6 if len(several) > 1 else 5):
-            species_described(several)
-
-
-def test_withdrawn_images_are_not_counted(pictured):
-    counts = {s.scientific_name: s.image_count for s in with_image_counts(species_listed())}
-    assert (counts["Ursus arctos"], counts["Ursus maritimus"]) == (2, 1)
-    assert counts["Danaus plexippus"] == 0
 
 
 def test_names_tell_which_groups_they_meant(animals):

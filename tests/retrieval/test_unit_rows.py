@@ -56,3 +56,13 @@ def test_each_fault_is_told_apart() -> None:
     scaled = unit_rows(rows, scale=True)
     assert np.flatnonzero(scaled.faults).tolist() == [1, 2, 3]
     assert scaled.vectors[4].tolist() == np.float16([0.6, 0.8]).tolist()
+
+
+@pytest.mark.parametrize("vector", [[0, 0, 0], [np.nan, 1, 0], [np.inf, 0, 0], [[1, 0]], []])
+def test_a_vector_without_direction_is_refused(vector: list[float]) -> None:
+    with pytest.raises(ValueError, match="length above zero"):
+        half_rounded(vector)
+
+
+def test_vectors_are_scaled_before_they_are_rounded() -> None:
+    assert half_rounded([3e-6, 4e-6]) == [float(np.float16(0.6)), float(np.float16(0.8))]

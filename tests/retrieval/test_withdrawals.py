@@ -61,24 +61,6 @@ def freeze(model: EmbeddingModel) -> datetime:
         return embedding_model_freeze(model=model)
 
 
-def test_ranking_leaves_out_what_is_withdrawn_now(
-    toy_model: EmbeddingModel, animals: Any, bears: dict[int, Image], reviewer: Any
-) -> None:
-    within = {"species_ids": [animals["Ursus arctos"].pk]}
-    image_withdraw(image=bears[2], by=reviewer)
-    image_withdraw(image=bears[3], by=reviewer)
-    image_withdraw(image=bears[6], by=reviewer)
-    assert order(toy_model) == [1, 4, 5]
-    assert order(toy_model, limit=2) == [1, 4]
-    assert order(toy_model, **within) == [4]
-    assert counts(toy_model) == (3, 0)
-    assert counts(toy_model, **within) == (1, 0)
-    image_restore(image=bears[3], by=reviewer)
-    image_restore(image=bears[6], by=reviewer)
-    assert order(toy_model) == [1, 3, 4, 5]
-    assert counts(toy_model) == (4, 1)
-
-
 def test_ranking_of_a_moment_is_the_same_whatever_is_decided_later(
     toy_model: EmbeddingModel, animals: Any, bears: dict[int, Image], reviewer: Any
 ) -> None:
@@ -128,15 +110,6 @@ def test_a_withdrawal_counts_from_its_very_moment_to_before_its_end(
     assert not has_it(interval.withdrawn_at)
     assert not has_it(interval.restored_at - TICK)
     assert has_it(interval.restored_at)
-
-
-def test_pages_of_an_order_continue_over_a_withdrawn_image(
-    toy_model: EmbeddingModel, bears: dict[int, Image], reviewer: Any
-) -> None:
-    image_withdraw(image=bears[3], by=reviewer)
-    first = rank_images(model=toy_model, text_vector=[1.0, 0, 0], limit=2)
-    assert [image_id for image_id, _ in first] == [1, 2]
-    assert order(toy_model, after=(first[1][1], 2)) == [4, 5]
 
 
 def test_the_scan_asks_a_hash_of_withdrawn_ids_and_reads_no_other_way(
