@@ -14,9 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from retrieval.embedding.files import (
-
-pytestmark = pytest.mark.pure
-
     METADATA_SCHEMA,
     LayoutRefused,
     LayoutWriter,
@@ -24,6 +21,8 @@ pytestmark = pytest.mark.pure
     layout_read,
 )
 from tests.retrieval.layouts import write_part
+
+pytestmark = pytest.mark.pure
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
 
