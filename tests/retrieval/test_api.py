@@ -128,20 +128,6 @@ def test_species_names_can_be_hidden_from_annotators(corpus, api, settings, role
     assert (hits[0]["species"] is None) == hidden
 
 
-def test_species_are_listed_and_found(corpus, annotator_api):
-    body = annotator_api.get("/api/species/?limit=2").json()
-    assert (body["count"], len(body["results"])) == (5, 2)
-    found = annotator_api.get("/api/species/?search=braunbar").json()["results"]
-    assert [s["scientific_name"] for s in found] == ["Ursus arctos"]
-    assert (found[0]["matched_name"], found[0]["common_name"]) == ("Braunbär", "Brown Bear")
-    assert {"language": "fr", "name": "Ours brun"} in found[0]["names"]
-    one = annotator_api.get(f"/api/species/{found[0]['id']}/").json()
-    assert (one["family"], one["genus"]) == ("Ursidae", "Ursus")
-    limited = annotator_api.get("/api/species/?search=bear&limit=1").json()
-    assert (limited["count"], len(limited["results"])) == (2, 1)
-    assert problem(annotator_api.get(f"/api/species/?search={'x' * 201}"), 400)
-
-
 def test_jobs_are_seen_by_who_started_them_and_by_admins(api, annotator, animals):
     image_row(1)
     mine = job_create(kind="embed", params={"model": "toy"}, created_by=annotator, title="Mine")

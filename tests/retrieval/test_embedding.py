@@ -98,21 +98,6 @@ def test_a_job_cut_after_any_slice_goes_on(corpus, monkeypatch):
     assert embedded() == list(range(1, 8))
 
 
-def test_images_that_come_behind_the_cursor_are_embedded_too(corpus, monkeypatch):
-    monkeypatch.setattr(job_services, "SLICE_SECONDS", 0)
-    corpus(range(11, 14))
-    job = embedding_job_create()
-    job_slice_run(job_id=job.pk)
-    corpus(range(8, 11))
-    first = Image.objects.get(pk=1)
-    Image.objects.filter(pk=1).delete()
-    run(job)
-    Image.objects.bulk_create([first])
-    assert embedded() == list(range(2, 14))
-    run(embedding_job_create())
-    assert embedded() == list(range(1, 14))
-
-
 def test_a_lost_or_broken_file_is_named_and_the_rest_goes_on(corpus, store):
     lose(store, 2)
     sha256 = Image.objects.get(pk=5).sha256

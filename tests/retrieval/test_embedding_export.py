@@ -90,13 +90,6 @@ def test_a_round_trip_into_an_empty_database_is_equal_bit_for_bit(
     assert np.array_equal(after[::-1].view(np.uint16), before.view(np.uint16))
 
 
-def test_paths_without_suffix_are_those_that_inquire_compares(
-    corpus: EmbeddingModel, tmp_path: Path
-) -> None:
-    export_embeddings(model=corpus, directory=tmp_path / "out", without_suffix=True)
-    assert frame(tmp_path / "out")["image_path"].tolist() == [f"train/x.y/{n}" for n in IDS]
-
-
 def test_withdrawn_images_are_left_out_unless_asked_for(
     corpus: EmbeddingModel, reviewer: Any, tmp_path: Path
 ) -> None:

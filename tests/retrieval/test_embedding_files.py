@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 from pathlib import Path
@@ -115,89 +116,48 @@ def test_numbers_not_names_put_the_files_in_order(tmp_path: Path) -> None:
     assert layout.columns == ("key",)
 
 
-def cut(path: Path, size: int) -> None:
-    path.write_bytes(path.read_bytes()[:size])
+VECTORS_FILE, METADATA_FILE = "img_emb/img_emb_0.npy", "metadata/metadata_0.parquet"
 
 
-def damage_truncated(folder: Path) -> None:
-    cut(folder / "img_emb/img_emb_0.npy", -1)
+def saved(array: np.ndarray, **options: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, **options)
+    return file.getvalue()
 
 
-def damage_header(folder: Path) -> None:
-    cut(folder / "img_emb/img_emb_0.npy", 40)
-
-
-def damage_longer(folder: Path) -> None:
-    path = folder / "img_emb/img_emb_0.npy"
-    path.write_bytes(path.read_bytes() + b"\0")
-
-
-def damage_text(folder: Path) -> None:
-    (folder / "img_emb/img_emb_0.npy").write_text("<html>Not found</html>")
-
-
-def damage_pickle(folder: Path) -> None:
-    np.save(folder / "img_emb/img_emb_0.npy", np.array([[None]] * 4), allow_pickle=True)
-
-
-def damage_bare_pickle(folder: Path) -> None:
-    (folder / "img_emb/img_emb_0.npy").write_bytes(pickle.dumps(VECTORS))
-
-
-def damage_integers(folder: Path) -> None:
-    np.save(folder / "img_emb/img_emb_0.npy", VECTORS.astype(np.int8))
-
-
-def damage_flat(folder: Path) -> None:
-    np.save(folder / "img_emb/img_emb_0.npy", VECTORS.ravel())
-
-
-def damage_dimension(folder: Path) -> None:
-    write_part(folder, 1, VECTORS[:, :2], {"key": list("efgh")})
-
-
-def damage_rows(folder: Path) -> None:
-    pq.write_table(pa.table({"key": list("abc")}), folder / "metadata/metadata_0.parquet")
-
-
-def damage_no_metadata(folder: Path) -> None:
-    (folder / "metadata/metadata_0.parquet").unlink()
-
-
-def damage_no_vectors(folder: Path) -> None:
-    pq.write_table(pa.table({"key": list("abc")}), folder / "metadata/metadata_1.parquet")
-
-
-def damage_metadata(folder: Path) -> None:
-    cut(folder / "metadata/metadata_0.parquet", -10)
-
-
-def damage_twice(folder: Path) -> None:
-    np.save(folder / "img_emb/img_emb_00.npy", VECTORS)
+def rows(count: int) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"key": list("abcdefgh")[:count]}), file)
+    return file.getvalue()
 
 
 @pytest.mark.parametrize(
-    ("damage", "text"),
+    ("files", "text"),
     [
-        (damage_truncated, r"img_emb_0.npy: breaks off: it has 175 bytes, and its header says 176"),
-        (damage_header, r"img_emb_0.npy: is no .npy file"),
-        (damage_longer, r"img_emb_0.npy: goes on behind its last vector"),
-        (damage_text, r"img_emb_0.npy: is no .npy file"),
-        (damage_pickle, r"img_emb_0.npy: holds pickled Python objects, which are never loaded"),
-        (damage_bare_pickle, r"img_emb_0.npy: is no .npy file"),
-        (damage_integers, r"img_emb_0.npy: holds int8; float16, float32 or float64 is needed"),
-        (damage_flat, r"img_emb_0.npy: has the shape \(12,\); \(images, dimension\) is needed"),
-        (damage_dimension, r"img_emb_1.npy: has vectors of 2 numbers, those of .* have 3"),
-        (damage_rows, r"img_emb_0.npy: has 4 vectors, and metadata_0.parquet names 3 images"),
-        (damage_no_metadata, r"img_emb_0.npy: has no file of the same number in metadata/"),
-        (damage_no_vectors, r"metadata_1.parquet: has no file of the same number in img_emb/"),
-        (damage_metadata, r"metadata_0.parquet: is no Parquet file"),
-        (damage_twice, r"has the number of"),
+        ({VECTORS_FILE: saved(VECTORS)[:-1]}, r"breaks off: it has 175 bytes, and .* says 176"),
+        ({VECTORS_FILE: saved(VECTORS)[:40]}, r"is no .npy file"),
+        ({VECTORS_FILE: saved(VECTORS) + b"\0"}, r"goes on behind its last vector"),
+        ({VECTORS_FILE: b"<html>Not found</html>"}, r"is no .npy file"),
+        ({VECTORS_FILE: saved(np.array([[None]] * 4), allow_pickle=True)},
+         r"holds pickled Python objects, which are never loaded"),
+        ({VECTORS_FILE: pickle.dumps(VECTORS)}, r"is no .npy file"),
+        ({VECTORS_FILE: saved(VECTORS.astype(np.int8))}, r"holds int8; float16, float32 or"),
+        ({VECTORS_FILE: saved(VECTORS.ravel())}, r"has the shape \(12,\); \(images, dimension\)"),
+        ({"img_emb/img_emb_1.npy": saved(VECTORS[:, :2]), "metadata/metadata_1.parquet": rows(4)},
+         r"img_emb_1.npy: has vectors of 2 numbers, those of .* have 3"),
+        ({METADATA_FILE: rows(3)}, r"has 4 vectors, and metadata_0.parquet names 3 images"),
+        ({METADATA_FILE: None}, r"img_emb_0.npy: has no file of the same number in metadata/"),
+        ({"metadata/metadata_1.parquet": rows(3)}, r"1.parquet: has no file of the same number"),
+        ({METADATA_FILE: rows(4)[:-10]}, r"metadata_0.parquet: is no Parquet file"),
+        ({"img_emb/img_emb_00.npy": saved(VECTORS)}, r"has the number of"),
     ],
-)
-def test_each_damage_is_named_with_its_file(tmp_path: Path, damage: Any, text: str) -> None:
+)  # fmt: skip
+def test_each_damage_is_named_with_its_file(
+    tmp_path: Path, files: dict[str, bytes | None], text: str
+) -> None:
     write_part(tmp_path, 0, VECTORS, {"key": list("abcd")})
-    damage(tmp_path)
+    for name, content in files.items():
+        (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
     with pytest.raises(LayoutRefused, match=text):
         layout_read(tmp_path)
 

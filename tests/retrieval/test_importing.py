@@ -1,4 +1,3 @@
-import json
 import os
 
 import pytest
@@ -16,10 +15,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("store")]
 
 def figures(report):
     return report.added, report.updated, report.skipped, report.refused_count
-
-
-def refusals(report):
-    return {(os.path.basename(r.file), r.record, r.field) for r in report.refused}
 
 
 @pytest.fixture
@@ -45,21 +40,6 @@ def test_images_are_stored_with_all_that_is_known(data):
         "Ursidae",
         "Mammals",
     )
-
-
-def test_the_first_and_the_last_moments_can_be_read_back(data):
-    images = [
-        coco_image(1, date="0001-01-02"),
-        coco_image(2, date="9999-12-30T23:59:59Z"),
-        coco_image(3, date="2021-05-30T14:05+23:59"),
-    ]
-    assert figures(import_images(path=coco(data, images=images))) == (3, 0, 0, 0)
-    moments = Image.objects.order_by("pk").values_list("observed_at", flat=True)
-    assert [moment.isoformat() for moment in moments] == [
-        "0001-01-02T00:00:00+00:00",
-        "9999-12-30T23:59:59+00:00",
-        "2021-05-29T14:06:00+00:00",
-    ]
 
 
 def test_a_second_import_adds_and_changes_nothing(data):
@@ -144,22 +124,6 @@ def test_a_folder_with_a_sub_folder_per_species(tmp_path):
         (1, "Ursus arctos/2021/an image.JPG", ""),
     ]
     assert figures(import_images(path=root)) == (0, 0, 2, 0)
-
-
-def test_bad_folders_and_files_are_named_and_the_rest_goes_on(tmp_path):
-    root = tmp_path / "set"
-    (root / "Rana temporaria").mkdir(parents=True)
-    (root / "holiday").mkdir()
-    (root / "Rana temporaria/good.jpg").write_bytes(jpeg())
-    (root / "Rana temporaria/notes.txt").write_text("a frog")
-    (root / os.fsencode("Rana temporaria").decode() / "a\nb.jpg").write_bytes(jpeg())
-    report = import_images(path=root)
-    assert figures(report) == (1, 0, 0, 3)
-    assert refusals(report) == {
-        ("holiday", "", "folder"),
-        ("notes.txt", "", "file"),
-        ("a\\nb.jpg", "", "file_name"),
-    }
 
 
 def test_images_outside_species_folders_and_links_to_folders_are_named(tmp_path):
@@ -275,17 +239,6 @@ def test_what_is_not_there_is_refused(data):
         import_images(path=coco(data), dataset="x" * 101)
 
 
-def test_many_batches_and_progress(data, monkeypatch):
-    monkeypatch.setattr("retrieval.importing.files.BATCH", 2)
-    seen = []
-    images = [coco_image(n, file_name=f"train/{1 + n % 3}.jpg") for n in range(1, 6)]
-    report = import_images(
-        path=coco(data, images=images), progress=lambda done, total: seen.append((done, total))
-    )
-    assert figures(report) == (5, 0, 0, 0)
-    assert seen == [(0, 5), (2, 5), (4, 5), (5, 5)]
-
-
 def test_the_command_reports_and_its_exit_code_tells(data, capsys):
     path = coco(data)
     call_command("import_images", str(path), "--quiet")
@@ -302,19 +255,6 @@ def test_the_command_reports_and_its_exit_code_tells(data, capsys):
         call_command("import_images", str(path))
 
 
-def test_the_real_photos(shared_dir):
-    path = shared_dir / "photos/train.json"
-    assert figures(import_images(path=path)) == (127, 0, 0, 0)
-    assert figures(import_images(path=path)) == (0, 0, 127, 0)
-    assert Species.objects.count() == 102
-    listed = {i["id"]: (i["width"], i["height"]) for i in json.loads(path.read_text())["images"]}
-    stored = {i.pk: (i.width, i.height) for i in Image.objects.all()}
-    assert stored == listed
-    folders = import_images(path=shared_dir / "photos/train")
-    assert figures(folders) == (127, 0, 0, 0)
-    assert Species.objects.count() == 102
-
-
 def test_a_full_disk_ends_the_command_with_words(data, monkeypatch):
     path = coco(data)
 
@@ -327,3 +267,43 @@ def test_a_full_disk_ends_the_command_with_words(data, monkeypatch):
             call_command("import_images", str(path), "--quiet")
     call_command("import_images", str(path), "--quiet")
     assert Image.objects.count() == 3
+
+
+def test_control_characters_of_names_are_refused_and_never_printed(tmp_path, capsys):
+    root = tmp_path / "set\x1b[2J"
+    for name in (
+        "Rana temporaria",
+        "Rana\ntemporaria",
+        "00019_Animalia_Chor\x07data_Amphibia_Anura_Ranidae_Rana_temporaria",
+    ):
+        (root / name).mkdir(parents=True)
+        (root / name / "a.jpg").write_bytes(jpeg())
+    (root / "Rana temporaria/b\x1b]0;c\x07.jpg").write_bytes(jpeg("red"))
+    with pytest.raises(CommandError, match=r"name holds control characters: 'set\\x1b\[2J'"):
+        call_command("import_images", str(root), "--quiet")
+    assert not Image.objects.exists()
+    assert not Species.objects.exists()
+    capsys.readouterr()
+    with pytest.raises(CommandError, match="3 refused"):
+        call_command("import_images", str(root), "--quiet", "--dataset", "set")
+    told = capsys.readouterr().out
+    assert not any(one in told for one in "\x1b\x07")
+    for name in (r"Rana\ntemporaria: folder", r"Chor\x07data", r"b\x1b]0;c\x07.jpg: file_name"):
+        assert name in told
+    assert [one.file_name for one in Image.objects.all()] == ["Rana temporaria/a.jpg"]
+    assert Species.objects.count() == 1
+
+
+def test_a_pipe_is_refused_by_name(tmp_path):
+    os.mkfifo(tmp_path / "train.json")
+    with pytest.raises(CommandError, match=r"train\.json: This is neither a file nor a folder"):
+        call_command("import_images", str(tmp_path / "train.json"), "--quiet")
+
+
+def test_the_real_photos(shared_dir):
+    path = shared_dir / "photos/train.json"
+    assert figures(import_images(path=path)) == (127, 0, 0, 0)
+    assert figures(import_images(path=path)) == (0, 0, 127, 0)
+    assert Species.objects.count() == 102
+    listed = {i["id"]: (i["width"], i["height"]) for i in json.loads(path.read_text())["images"]}
+    assert {i.pk: (i.width, i.height) for i in Image.objects.all()} == listed

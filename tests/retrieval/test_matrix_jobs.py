@@ -1,7 +1,6 @@
 """Matrices are packed by workers, asked for when they are missed."""
 
 import threading
-import time
 from datetime import timedelta
 
 import numpy as np
@@ -148,7 +147,7 @@ def test_a_job_waits_for_another_process(model, monkeypatch):
 def test_rankings_are_exact_while_the_corpus_changes_and_the_matrix_is_packed(model):
     embed(model, range(300), VECTORS[:300])
     pack(model)
-    stop, errors, methods = threading.Event(), [], set()
+    stop, errors, methods = threading.Event(), [], []
 
     def change():
         numbers = np.random.default_rng(1)
@@ -164,34 +163,36 @@ def test_rankings_are_exact_while_the_corpus_changes_and_the_matrix_is_packed(mo
             pack(model, rebuild=turn % 5 == 0)
 
     def rank():
-        while not stop.is_set():
+        while not stop.is_set() and methods.count("matrix") < 30:
             # One snapshot, so that both ways see the same rows.
             with transaction.atomic():
                 with connection.cursor() as cursor:
                     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 Image.objects.exists()
-                time.sleep(0.005)
                 assert same_as_scan(model, QUERY, limit=50)
-                methods.add(ranking_method(model))
+                methods.append(ranking_method(model))
 
     def guarded(do):
         try:
             do()
         except Exception as error:
             errors.append(error)
-            raise
+            stop.set()
         finally:
             connections.close_all()
 
-    threads = [threading.Thread(target=guarded, args=(do,)) for do in (change, repack, rank, rank)]
-    for thread in threads:
+    *others, first, second = (
+        threading.Thread(target=guarded, args=(do,)) for do in (change, repack, rank, rank)
+    )
+    for thread in (*others, first, second):
         thread.start()
-    time.sleep(6)
+    first.join()
+    second.join()
     stop.set()
-    for thread in threads:
+    for thread in others:
         thread.join()
     assert errors == []
-    assert "matrix" in methods
+    assert methods.count("matrix") >= 30
     pack(model)
     assert ranking_method(model) == "matrix"
     same_as_scan(model, QUERY)

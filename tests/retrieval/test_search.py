@@ -264,16 +264,6 @@ def test_a_page_gets_its_results_alone(model: EmbeddingModel, clients: dict[str,
     assert whole.count("<figure>") == 40
 
 
-def test_a_model_that_cannot_be_loaded_is_explained_on_the_page(
-    model: EmbeddingModel, clients: dict[str, Client], settings: Any
-) -> None:
-    settings.EMBEDDING_MODEL = "/gone/away"
-    EmbeddingModel.objects.filter(pk=model.pk).update(name="/gone/away")
-    page = clients["annotator"].get("/search/?text=a bear")
-    assert page.status_code == 503
-    assert "there is no directory /gone/away" in page.content.decode()
-
-
 def test_a_text_that_is_not_encoded_in_time_is_explained(
     transactional_db: None,
     model: EmbeddingModel,

@@ -21,7 +21,6 @@ from core.jobs.services import Slice, job_slice_run
 from labeling.lifecycle.services import query_create
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, Species
-from retrieval.importing.table import TableSource
 from tests.retrieval.making import jpeg
 
 pytestmark = pytest.mark.django_db
@@ -244,12 +243,6 @@ def test_an_import_whose_files_are_gone_says_so(client: Client, settings: Any) -
     assert job_slice_run(job_id=job.pk) is Slice.FAILED
     job.refresh_from_db()
     assert "Upload them again" in job.error
-
-
-def test_a_table_with_a_wrong_header_is_refused_whole(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("file_name,scientific_name,colour\nx.jpg,Rana temporaria,green\n")
-    assert [one.file_name for one in TableSource(path, print).images()] == ["x.jpg"]
 
 
 def test_first_steps_lead_an_admin_until_a_query_is_open(
