@@ -55,43 +55,29 @@ def toy_model(db: None) -> EmbeddingModel:
     return embedding_model_get_or_create(name="toy", dimension=3)
 
 
+# Scientific name, family, look-alike group, names by language.
+ANIMALS: list[tuple[str, str, str, dict[str, str]]] = [
+    ("Cardinalis cardinalis", "Cardinalidae", "", {"en": "Northern Cardinal", "de": "Rotkardinal"}),
+    ("Ursus arctos", "Ursidae", "", {"en": "Brown Bear", "de": "Braunbär", "fr": "Ours brun"}),
+    ("Ursus maritimus", "Ursidae", "", {"en": "Polar Bear", "de": "Eisbär"}),
+    ("Limenitis archippus", "Nymphalidae", "orange and black butterflies", {"en": "Viceroy"}),
+    ("Danaus plexippus", "Nymphalidae", "orange and black butterflies", {"en": "Monarch"}),
+]
+
+
 @pytest.fixture
 def animals(db: None) -> dict[str, Species]:
     """A few species by scientific name, with names in several languages."""
     return species_upsert(
         records=[
             SpeciesRecord(
-                scientific_name="Cardinalis cardinalis",
-                genus="Cardinalis",
-                family="Cardinalidae",
-                names=(("en", "Northern Cardinal"), ("de", "Rotkardinal")),
-            ),
-            SpeciesRecord(
-                scientific_name="Ursus arctos",
-                genus="Ursus",
-                family="Ursidae",
-                names=(("en", "Brown Bear"), ("de", "Braunbär"), ("fr", "Ours brun")),
-            ),
-            SpeciesRecord(
-                scientific_name="Ursus maritimus",
-                genus="Ursus",
-                family="Ursidae",
-                names=(("en", "Polar Bear"), ("de", "Eisbär")),
-            ),
-            SpeciesRecord(
-                scientific_name="Limenitis archippus",
-                genus="Limenitis",
-                family="Nymphalidae",
-                lookalike_group="orange and black butterflies",
-                names=(("en", "Viceroy"),),
-            ),
-            SpeciesRecord(
-                scientific_name="Danaus plexippus",
-                genus="Danaus",
-                family="Nymphalidae",
-                lookalike_group="orange and black butterflies",
-                names=(("en", "Monarch"),),
-            ),
+                scientific_name=name,
+                genus=name.split()[0],
+                family=family,
+                lookalike_group=group,
+                names=tuple(names.items()),
+            )
+            for name, family, group, names in ANIMALS
         ]
     )
 

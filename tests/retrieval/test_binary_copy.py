@@ -57,13 +57,6 @@ def test_other_rows_are_refused(db, statement):
         parse_rows(copied_out(statement), row_layout(["value"]))
 
 
-def test_a_vector_of_another_dimension_is_refused(db):
-    for vector in ("[1,2]", "[1,2,3,4]"):
-        data = copied_out(f"SELECT 1::bigint, '{vector}'::halfvec")
-        with pytest.raises(BadCopy):
-            parse_rows(data, row_layout(["value"], dimension=3))
-
-
 @pytest.mark.parametrize("data", [b"", b"PGCOPY", b"PGCOPY\n\xff\r\n\0" + bytes(8)])
 def test_what_was_cut_off_is_refused(data):
     with pytest.raises(BadCopy):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
 
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.embedding.models import EmbeddingModel
@@ -176,14 +175,6 @@ def test_reviewers_see_flagged_and_withdrawn_images_the_newest_first(
     image_restore(image=images[1], by=reviewer)
     assert [image.pk for image in withdrawn_images()] == [4]
     assert flagged_image_count() == 1
-
-
-def test_the_database_refuses_a_second_standing_withdrawal(image: Image, reviewer: Any) -> None:
-    first = image_withdraw(image=image, by=reviewer)
-    with pytest.raises(IntegrityError, match="image_withdrawn_once"), transaction.atomic():
-        ImageWithdrawal.objects.create(
-            image=image, withdrawn_by=reviewer, withdrawn_at=first.withdrawn_at
-        )
 
 
 def test_an_image_that_was_deleted_is_not_decided_about(

@@ -142,18 +142,6 @@ def test_every_mode_of_png_becomes_rgb(mode, colours, wanted):
     assert [image.pixels.getpixel((x, 0)) for x in (0, 1)] == wanted
 
 
-def test_sixteen_bit_colour_png():
-    pixel = struct.pack(">BHHH", 0, 65535, 0, 32896)
-
-    def chunk(kind, body):
-        check = zlib.crc32(kind + body)
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", check)
-
-    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 16, 2, 0, 0, 0))
-    data += chunk(b"IDAT", zlib.compress(pixel)) + chunk(b"IEND", b"")
-    assert decoded(data, max_pixels=LIMIT).pixels.getpixel((0, 0)) == (255, 0, 128)
-
-
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "TIFF"])
 def test_of_an_animation_the_first_frame_is_taken(kind):
     frames = [Image.new("RGB", (8, 8), colour) for colour in (RED, GREEN, BLUE)]

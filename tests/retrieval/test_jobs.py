@@ -25,6 +25,7 @@ from core.jobs.services import (
 from core.locks import lock_key, try_session_lock
 from core.outages import free_bytes
 from core.sql import copy, fetch_all
+from tests.processes import wait_for
 from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
@@ -317,3 +318,11 @@ def test_many_workers_at_once_count_each_step_once(counting, messages):
     at_once(*[work] * 4)
     job.refresh_from_db()
     assert (job.state, job.done) == ("done", 40)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_that_was_lost_is_made_up_for_by_a_worker(messages, worker):
+    job = job_create(kind="embed", params={"model": "/nowhere"})
+    wait_for(lambda: not Job.objects.filter(pk=job.pk, state__in=Job.UNFINISHED), what="its end")
+    job.refresh_from_db()
+    assert (job.state, "no directory" in job.error) == ("failed", True)

@@ -172,13 +172,6 @@ def test_an_image_that_was_embedded_again_is_ranked_by_its_new_vector(toy_model)
         pack(toy_model)
 
 
-@pytest.mark.parametrize("vector", [[0.0, 0, 0], [3.0, 0, 0], [1e-9, 1, 0]])
-def test_a_vector_of_another_length_is_ranked_alike(toy_model, vector):
-    embed_rows(toy_model, {1: [0, 1, 0], 2: [1, 1, 0]})
-    pack(toy_model)
-    assert len(same_as_scan(toy_model, vector)) == 2
-
-
 def test_what_came_since_is_read_once_and_much_of_it_is_the_databases(monkeypatch, toy_model):
     embed_rows(toy_model, {1: [0, 1, 0]})
     pack(toy_model)

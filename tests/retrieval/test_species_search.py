@@ -3,8 +3,7 @@ from django.db import connection
 
 from retrieval.importing.records import SpeciesRecord
 from retrieval.importing.species import species_upsert
-from retrieval.species import search as module
-from retrieval.species.search import species_search, trigram_search
+from retrieval.species.search import species_search
 
 pytestmark = pytest.mark.django_db
 
@@ -30,45 +29,20 @@ def test_what_is_like_nothing_finds_nothing(animals, text):
     assert found(text) == []
 
 
-OWLS = [
-    SpeciesRecord(
-        scientific_name="Strix aluco",
-        genus="Strix",
-        family="Strigidae",
-        lookalike_group="brown owls",
-        names=(("en", "Tawny Owl"), ("de", "Waldkauz"), ("ru", "Серая неясыть")),
-    ),
-    SpeciesRecord(
-        scientific_name="Strix uralensis",
-        genus="Strix",
-        family="Strigidae",
-        lookalike_group="brown owls",
-        names=(("en", "Ural Owl"), ("de", "Habichtskauz")),
-    ),
-    SpeciesRecord(
-        scientific_name="Athene noctua",
-        genus="Athene",
-        family="Strigidae",
-        names=(("en", "Little Owl"), ("fr", "Chevêche d’Athéna")),
-    ),
-    SpeciesRecord(
-        scientific_name="Paludisaltus communis",
-        genus="Paludisaltus",
-        family="Ranidae",
-        names=(("en", "Marsh Hopper"), ("de", "Moorhüpfer")),
-    ),
-    SpeciesRecord(
-        scientific_name="Equus ferus",
-        genus="Equus",
-        family="Equidae",
-        names=(("en", "Wild Horse"), ("en", "Long-tailed Woodpecker Horse")),
-    ),
-]
+OWLS = {
+    "Strix aluco": (("en", "Tawny Owl"), ("de", "Waldkauz"), ("ru", "Серая неясыть")),
+    "Strix uralensis": (("en", "Ural Owl"), ("de", "Habichtskauz")),
+    "Athene noctua": (("en", "Little Owl"), ("fr", "Chevêche d’Athéna")),
+    "Paludisaltus communis": (("en", "Marsh Hopper"), ("de", "Moorhüpfer")),
+    "Equus ferus": (("en", "Wild Horse"), ("en", "Long-tailed Woodpecker Horse")),
+}
 
 
 @pytest.fixture
 def owls(db):
-    return species_upsert(records=OWLS)
+    return species_upsert(
+        records=[SpeciesRecord(scientific_name=name, names=names) for name, names in OWLS.items()]
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,26 +105,6 @@ def test_all_words_are_searched_though_only_the_first_eight_choose(owls):
         "Strix uralensis",
     ]
     assert found("x " * 90) == []
-
-
-def test_the_search_reads_no_table_whole(owls):
-    arguments = {
-        "text": "stirx alcuo",
-        "word0": "stirx",
-        "word1": "alcuo",
-        "patterns1": ["%aluco%"],
-        "patterns": ["%aluco%"],
-        "compared": 400,
-    }
-    condition = (
-        "%(text)s <%% search_text OR (%(word0)s <%% search_text) AND "
-        "(%(word1)s <%% search_text OR search_text LIKE ANY(%(patterns1)s))"
-    )
-    with trigram_search(index_only=True) as cursor:
-        cursor.execute(f"EXPLAIN {module._ALIKE.format(condition=condition)}", arguments)
-        plan = "\n".join(row[0] for row in cursor.fetchall())
-    assert "species_name_trigram" in plan
-    assert "Seq Scan" not in plan
 
 
 def test_the_search_leaves_the_connection_as_it_was(owls):
