@@ -115,7 +115,9 @@ def test_the_groups_and_their_pairs(named: dict[str, Species], reviewer: Any) ->
     assert pairs[str(first), str(second)] == (counts[str(first)], counts[str(second)])
 
 
-def test_side_by_side(named: dict[str, Species], annotator: Any, settings: Any) -> None:
+def test_side_by_side(
+    named: dict[str, Species], annotator: Any, reviewer: Any, settings: Any
+) -> None:
     brown, polar = named[BROWN], named[POLAR]
     for number, month in enumerate((5, 5, 6)):
         image = make_images(1, first=number, species=brown, embedded=False)[0]
@@ -126,6 +128,7 @@ def test_side_by_side(named: dict[str, Species], annotator: Any, settings: Any) 
     settings.HIDDEN_PLACES = ["VU"]
     Species.objects.filter(pk=brown.pk).update(conservation_status="VU")
     assert side_by_side(brown, polar, annotator)[0].cells == []
+    assert side_by_side(brown, polar, reviewer)[0].cells == [(0, -3, 3)]
 
 
 def test_the_pages(named: dict[str, Species], clients: dict[str, Any], settings: Any) -> None:
