@@ -20,7 +20,7 @@ from tests.retrieval.making import repeated_images
 
 COUNT = 20
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("messages")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("messages")]
 
 
 @pytest.fixture

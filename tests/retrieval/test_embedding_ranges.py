@@ -1,6 +1,6 @@
 """Workers claim ranges of a job; what one leaves, the next takes over."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -49,31 +49,11 @@ def job(toy_model):
 @contextmanager
 def elsewhere():
     """Run functions on another connection, as another worker: `call(function)` gives its answer."""
-    asked, answers = [], []
-    there, over = threading.Semaphore(0), threading.Semaphore(0)
-
-    def serve():
-        while True:
-            there.acquire()
-            if not asked:
-                break
-            answers.append(asked.pop()())
-            over.release()
-        connection.close()
-
-    def call(function):
-        asked.append(function)
-        there.release()
-        assert over.acquire(timeout=30)
-        return answers.pop()
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield call
-    finally:
-        there.release()
-        thread.join()
+    with ThreadPoolExecutor(1) as other:
+        try:
+            yield lambda function: other.submit(function).result(30)
+        finally:
+            other.submit(connection.close).result()
 
 
 def taken(ranges, count=10, range_size=4):
