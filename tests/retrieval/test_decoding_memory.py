@@ -30,9 +30,12 @@ DECODE = """
 import io, json, sys
 from concurrent.futures import ThreadPoolExecutor
 from PIL import Image
+from retrieval.images import decoding
 from retrieval.images.decoding import (
     DISPLAY_SIDE, display_bytes, jpeg_bytes, open_image, thumbnail_bytes,
 )
+
+decoding.decoded_at_once = decoding.Budget(10_000_000)
 
 def made(kind, mode, side):
     file = io.BytesIO()
@@ -82,7 +85,7 @@ def test_no_format_takes_more_than_its_weight_says_and_threads_no_more_than_one(
     # The formats that aren't decoded in parts take as much for a pixel of a smaller image.
     sides = [2000 if kind in WEIGHTS else 4000 for kind, _ in FORMATS]
     # More pixels than the threads of a process share.
-    large = 9000
+    large = 4000
     *found, shared = peaks(
         *((*one, side, 1) for one, side in zip(FORMATS, sides, strict=True)),
         ("PNG", "RGBA", large, 3),

@@ -53,7 +53,7 @@ def elsewhere():
         try:
             yield lambda function: other.submit(function).result(30)
         finally:
-            other.submit(connection.close).result()
+            other.submit(lambda: connection.close()).result()
 
 
 def taken(ranges, count=10, range_size=4):

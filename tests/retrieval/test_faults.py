@@ -19,7 +19,7 @@ from django.db import connection, connections, transaction
 
 from bench.loading_file import write_coco
 from core.jobs.models import Job
-from core.jobs.services import job_cancel
+from core.jobs.services import job_cancel, job_create
 from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Image, ImageRoot
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
@@ -283,6 +283,13 @@ def test_connections_that_are_cut(corpus: None, start_worker: StartWorker) -> No
         assert (job.state, job.failed, job.error) == ("done", 0, "")
     assert_each_once()
     assert all(worker.alive() for worker in workers)
+
+
+def test_a_message_that_was_lost(messages: Any, start_worker: StartWorker) -> None:
+    job = job_create(kind="embed", params={"model": "/nowhere"})
+    start_worker()
+    wait_for(lambda: ended(job), what="the end of the job")
+    assert (job.state, "no directory" in job.error) == ("failed", True)
 
 
 def both_work() -> Job:

@@ -309,11 +309,3 @@ def test_many_workers_at_once_count_each_step_once(counting, messages):
     at_once(*[work] * 4)
     job.refresh_from_db()
     assert (job.state, job.done) == ("done", 40)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_message_that_was_lost_is_made_up_for_by_a_worker(messages, worker):
-    job = job_create(kind="embed", params={"model": "/nowhere"})
-    wait_for(lambda: not Job.objects.filter(pk=job.pk, state__in=Job.UNFINISHED), what="its end")
-    job.refresh_from_db()
-    assert (job.state, "no directory" in job.error) == ("failed", True)
