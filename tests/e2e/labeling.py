@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
@@ -66,6 +66,24 @@ def saved(page: Page, timeout: float = 15_000) -> None:
     expect(page.locator("[data-saved]")).to_contain_text("All saved", timeout=timeout)
 
 
+def poll(page: Page) -> None:
+    """Have the page ask at once what happened elsewhere, as it does when the network is back."""
+    page.evaluate("window.dispatchEvent(new Event('online'))")
+
+
+def click_now(button: Locator) -> None:
+    """Click without waiting: what failed is also loaded again by itself, which takes the button
+    away.
+    """
+    button.evaluate_all("all => all.forEach((one) => one.click())")
+
+
+def wait_held(page: Page, held: Sized, count: int = 1) -> None:
+    """Wait until so many requests are held back by a route of the test."""
+    # Routes are called while something is asked of the page.
+    wait_for(lambda: (page.title(), len(held) >= count)[1], seconds=20, what="requests to hold")
+
+
 def box(locator: Locator) -> dict[str, Any]:
     """Where an element is on the screen; it must be there."""
     found = locator.bounding_box()
@@ -112,3 +130,30 @@ def fits(page: Page, dialog: Locator) -> bool:
             " && document.documentElement.scrollWidth <= innerWidth; }"
         )
     )
+
+
+def open_panel(page: Page) -> Locator:
+    """The stop panel."""
+    page.keyboard.press("p")
+    expect(page.locator("[data-stop]")).to_be_visible()
+    return page.locator("[data-stop]")
+
+
+def rules(panel: Locator) -> dict[str, tuple[str, bool]]:
+    """Each rule of the stop panel with its numbers and whether it holds."""
+    found = panel.locator("[data-stop-rules] li").evaluate_all(
+        "all => all.map(one => [one.querySelector('.stop-name').textContent,"
+        " one.querySelector('.stop-value').firstChild.textContent, 'holds' in one.dataset])"
+    )
+    return {name: (text, holds) for name, text, holds in found}
+
+
+def last_transition(site: Site, query: int) -> tuple[str, str, str]:
+    """State, reason and note of the last change of a query's state."""
+    with site.served.database() as cursor:
+        cursor.execute(
+            "SELECT to_state, reason, note FROM labeling_querytransition"
+            " WHERE query_id = %s ORDER BY id DESC LIMIT 1",
+            [query],
+        )
+        return cursor.fetchone()

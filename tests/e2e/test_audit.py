@@ -5,11 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.labeling import open_label_page, own, press, saved, wait_painted
-from tests.e2e.tiles import prefer, tile, wait_seen
+from tests.e2e.labeling import (
+    last_transition,
+    open_label_page,
+    open_panel,
+    own,
+    press,
+    rules,
+    saved,
+    wait_painted,
+)
+from tests.e2e.tiles import all_not, label, prefer, tile, wait_seen
 from tests.site import Site
+
+pytestmark = pytest.mark.e2e
 
 HAND_IN = """
 from django.conf import settings
@@ -20,21 +32,6 @@ settings.RELEASE_AUDIT_SHARE, settings.RELEASE_AUDIT_SEEDS = 0.2, 100_000
 ann = User.objects.get(username="ann")
 query_transition(query=Query.objects.get(pk={query}), to_state="submitted", by=ann, note="done")
 """
-FOUND = 40
-NEGATIVE = 100
-"""Negatives in a row, so that the rule is met."""
-
-
-def ranked_pass(site: Site, text: str) -> int:
-    """A query of which ann has labeled 140 of 150 candidates."""
-    query = site.open_query(text)
-    images = [one["image"] for one in site.candidates("ann", query)["results"]]
-    site.judge("ann", query, [(image, "relevant") for image in images[:FOUND]])
-    rest = images[FOUND : FOUND + NEGATIVE]
-    site.judge("ann", query, [(image, "not_relevant") for image in rest])
-    return query
-
-
 def figure(page: Page, name: str, text: str) -> None:
     """Wait until the page gives this number."""
     expect(page.locator(f"[data-audit-show={name}]")).to_have_text(text)
@@ -45,12 +42,27 @@ def shown_image(page: Page) -> str:
     return str(page.locator("[data-canvas] img").get_attribute("src"))
 
 
-def test_from_the_streak_to_a_certificate(site: Site, log_in: Callable[..., Page]) -> None:
-    query = ranked_pass(site, "a bird in the reeds")
+def test_from_a_place_to_pause_to_a_certificate_and_handing_in(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    rule = "streak and certificate:0.9"
+    query = site.open_query("a bird in the reeds", hand_in_rule=rule)
+    label(site, "ann", query, dict.fromkeys(range(1, 41), "relevant") | all_not(41, 139))
     page = log_in("ann")
     open_label_page(page, site, query)
-    page.keyboard.press("p")
-    page.locator("[data-stop]").get_by_role("link", name="Audit").click()
+    page.context.set_offline(True)
+    press(page, "n")
+    panel = page.locator("[data-stop]")
+    expect(panel.get_by_role("heading")).to_have_text("A place to pause")
+    expect(panel.locator("[data-stop-verdict]")).to_contain_text("asks for a certificate")
+    page.context.set_offline(False)
+    saved(page)
+    panel.get_by_role("button", name="Continue labeling").click()
+    open_panel(page)
+    expect(panel.locator("[data-stop-rules]")).to_contain_text("80 % of 90 % recall certified")
+    assert rules(panel)["Negatives in a row"] == ("100 of 100", True)
+    expect(panel.get_by_label("Why hand in now?")).to_be_visible()
+    panel.get_by_role("link", name="Audit").click()
     message = page.locator("[data-message]")
     expect(message).to_contain_text("4 more without a hit would certify 90 %")
     figure(page, "pool", "the first 150 of the list, out of 260 images of the corpus")
@@ -74,13 +86,21 @@ def test_from_the_streak_to_a_certificate(site: Site, log_in: Callable[..., Page
     wait_painted(page, 3)
     press(page, "n")
     page.context.set_offline(False)
-    saved(page, timeout=60_000)
+    saved(page)
     figure(page, "to-judge", "1")
     press(page, "n")
     expect(message).to_contain_text("Certified")
     figure(page, "recall", "90 %")
     expect(page.locator("[data-bound]")).to_have_attribute("aria-valuenow", "90")
     assert {source for _, source in own(site, "ann", query).values()} == {"list", "audit"}
+
+    page.get_by_role("link", name="To the ranking").click()
+    expect(panel.get_by_role("heading")).to_have_text("The stop rule is met")
+    assert rules(panel)["And a certificate"] == ("90 % of 90 % recall certified", True)
+    expect(panel.locator("[data-stop-early]")).to_be_hidden()
+    panel.get_by_role("button", name="Hand in").click()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    assert last_transition(site, query) == ("submitted", "", "")
 
 
 def test_a_hit_leads_back_to_the_ranking(site: Site, log_in: Callable[..., Page]) -> None:

@@ -39,6 +39,11 @@ def marks(page: Page) -> dict[int, str]:
     return {int(rank): mark for rank, mark in found}
 
 
+def marked(page: Page) -> dict[int, str]:
+    """Of these the ones that show a mark or a label."""
+    return {rank: mark for rank, mark in marks(page).items() if mark}
+
+
 def ranks(page: Page) -> list[int]:
     return list(marks(page))
 
