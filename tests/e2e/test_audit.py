@@ -32,6 +32,8 @@ settings.RELEASE_AUDIT_SHARE, settings.RELEASE_AUDIT_SEEDS = 0.2, 100_000
 ann = User.objects.get(username="ann")
 query_transition(query=Query.objects.get(pk={query}), to_state="submitted", by=ann, note="done")
 """
+
+
 def figure(page: Page, name: str, text: str) -> None:
     """Wait until the page gives this number."""
     expect(page.locator(f"[data-audit-show={name}]")).to_have_text(text)

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.conftest import PHONE
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture
-def complete(site: Site) -> int:
+def to_box(site: Site, text: str) -> int:
     """A complete query that asks for boxes on its three relevant images."""
-    query = site.open_query("a finch to box")
+    query = site.open_query(text)
     images = [one["image"] for one in site.candidates("ann", query, limit=3)["results"]]
     site.judge("ann", query, [(image, "relevant") for image in images])
     change = {"state": "complete", "note": "enough", "boxes": "all"}
@@ -53,14 +53,19 @@ def drawn(site: Site, query: int, user: str = "ann") -> list[Any]:
     ]  # fmt: skip
 
 
-def test_one_drag_and_one_key_a_box(site: Site, log_in: Callable[..., Page], complete: int) -> None:
-    page = log_in("ann", f"/queries/{complete}/")
+def test_one_drag_and_one_key_a_box_also_without_a_connection(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = to_box(site, "a finch to box")
+    page = log_in("ann", f"/queries/{query}/")
     page.get_by_role("link", name="Draw boxes on 3 images").click()
     boxes = page.locator(".box-shape")
     place = page.locator("[data-boxes-place]")
+    stored = page.locator("[data-boxes-saved]")
     expect(place).to_have_text("3 images left")
     page.keyboard.press("Enter")
     expect(page.locator("[data-boxes-said]")).to_contain_text("Draw a box first")
+    page.route("**/boxes/", lambda route: route.abort())
     drag(page, 0.1, 0.2, 0.5, 0.6)
     expect(boxes).to_have_count(1)
     page.keyboard.press("Enter")
@@ -82,64 +87,43 @@ def test_one_drag_and_one_key_a_box(site: Site, log_in: Callable[..., Page], com
     expect(boxes).to_have_count(2)
     page.keyboard.press("Enter")
     expect(place).to_have_text("1 image left")
-    page.keyboard.press("0")
-    expect(page.locator(".boxes-canvas")).to_contain_text("No image waits")
-    expect(page.locator("[data-boxes-saved]")).to_have_text("All saved")
-    found = sorted(drawn(site, complete), key=len)
-    assert found[0] == []
-    assert found[1] == [[10, 20, 40, 40, False]]
-    assert found[2][0] == [30, 20, 50, 60, False]
-    assert found[2][1][4] is True
-    assert found[2][1][2] < 50
-
-    page.goto(f"{site.url}/queries/{complete}/boxes/?kind=own")
-    expect(place).to_have_text("Image 1 of 3")
-
-
-def test_nothing_is_lost_without_a_connection(
-    site: Site, log_in: Callable[..., Page], complete: int
-) -> None:
-    page = log_in("ann", f"/queries/{complete}/boxes/")
-    expect(page.locator("[data-boxes-place]")).to_have_text("3 images left")
-    page.route("**/boxes/", lambda route: route.abort())
-    for _ in range(2):
-        drag(page, 0.1, 0.1, 0.4, 0.4)
-        page.keyboard.press("Enter")
-    expect(page.locator("[data-boxes-saved]")).to_have_text("2 images not saved yet")
-    assert drawn(site, complete) == []
+    expect(stored).to_have_text("2 images not saved yet")
+    assert drawn(site, query) == []
     page.unroute("**/boxes/")
     # The page asks before it is left with boxes that aren't saved.
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
-    expect(page.locator("[data-boxes-saved]")).to_have_text("All saved")
-    expect(page.locator("[data-boxes-place]")).to_have_text("1 image left")
-    assert drawn(site, complete) == [[[10, 10, 30, 30, False]]] * 2
+    expect(stored).to_have_text("All saved")
+    expect(place).to_have_text("1 image left")
+    page.keyboard.press("0")
+    expect(page.locator(".boxes-canvas")).to_contain_text("No image waits")
+    expect(stored).to_have_text("All saved")
+    found = sorted(drawn(site, query), key=len)
+    assert found[:2] == [[], [[10, 20, 40, 40, False]]]
+    [first, second] = found[2]
+    assert first == [30, 20, 50, 60, False]
+    assert second[4] is True
+    assert second[2] < 50
 
 
-def test_a_reviewer_decides_between_two(
-    site: Site, log_in: Callable[..., Page], complete: int
+def test_a_finger_draws_and_a_reviewer_decides_between_two(
+    site: Site, log_in: Callable[..., Page]
 ) -> None:
-    page = log_in("rita", f"/queries/{complete}/boxes/?kind=disputed")
-    expect(page.locator(".boxes-canvas")).to_contain_text("no more images")
-    image = site.candidates("ann", complete, limit=1)["results"][0]["image"]
-    for user, bbox in (("ann", [0, 0, 20, 20]), ("otto", [30, 30, 20, 20])):
-        body = {"image": image, "client_id": f"{user.encode().hex():0<32}"}
-        body |= {"boxes": [{"bbox": bbox}]}
-        site.api(user, "POST", f"/api/queries/{complete}/boxes/", body)
-    page.reload()
-    expect(page.locator(".box-other")).to_have_count(2)
-    page.get_by_role("button", name="Take otto’s 1").click()
-    page.keyboard.press("Enter")
-    expect(page.locator("[data-boxes-saved]")).to_have_text("All saved")
-    disputed = site.api("rita", "GET", f"/api/queries/{complete}/boxes/?kind=disputed")
-    assert disputed["count"] == 0
-
-
-def test_a_finger_draws_too(site: Site, log_in: Callable[..., Page], complete: int) -> None:
-    phone = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "color_scheme": "dark"}
-    page = log_in("ann", f"/queries/{complete}/boxes/", **phone)
+    query = to_box(site, "a wren to box")
+    page = log_in("ann", f"/queries/{query}/boxes/", viewport=PHONE, has_touch=True)
     drag(page, 0.2, 0.2, 0.7, 0.8)
     expect(page.locator(".box-shape")).to_have_count(1)
     page.get_by_role("button", name="Save, next").click()
     expect(page.locator("[data-boxes-saved]")).to_have_text("All saved")
-    assert drawn(site, complete) == [[[20, 20, 50, 60, False]]]
+    assert drawn(site, query) == [[[20, 20, 50, 60, False]]]
+
+    [one] = site.api("ann", "GET", f"/api/queries/{query}/boxes/?kind=own")["results"]
+    body = {"image": one["image"], "client_id": "0" * 32, "boxes": [{"bbox": [0, 0, 20, 20]}]}
+    site.api("otto", "POST", f"/api/queries/{query}/boxes/", body)
+    page = log_in("rita", f"/queries/{query}/boxes/?kind=disputed")
+    expect(page.locator(".box-other")).to_have_count(2)
+    page.get_by_role("button", name="Take otto’s 1").click()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-boxes-saved]")).to_have_text("All saved")
+    disputed = site.api("rita", "GET", f"/api/queries/{query}/boxes/?kind=disputed")
+    assert disputed["count"] == 0

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import DEPTH, PHONE
-from tests.e2e.labeling import press, saved, wait_painted
-from tests.e2e.outboxes import images_of
+from tests.e2e.labeling import poll, press, saved, wait_painted
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
+
+
+def images_of(site: Site, query: int, count: int) -> list[int]:
+    """The first images of the query's list."""
+    return [one["image"] for one in site.candidates("ada", query, limit=count)["results"]]
 
 
 def in_doubt(site: Site, text: str, count: int, after: int = 0) -> tuple[int, list[int]]:
@@ -134,13 +137,15 @@ def test_a_review_goes_on_after_a_reload_and_beside_others(
     decided(page, 2, 4)
     expect(page.locator("[data-hint]")).to_contain_text("another tab")
     site.judge("ada", query, [(images[2], "not_relevant")])
-    decided(page, 3, 4)
-    decided(other, 3, 4)
+    for tab in (page, other):
+        poll(tab)
+        decided(tab, 3, 4)
     # What somebody doubts from now on comes last, and what is there keeps its place.
     [later] = images_of(site, query, 1)
     site.judge("otto", query, [(later, "unsure")])
-    decided(page, 3, 5)
-    decided(other, 3, 5)
+    for tab in (page, other):
+        poll(tab)
+        decided(tab, 3, 5)
     press(other, "ArrowRight")
     wait_painted(other, 4)
     press(other, "n")
@@ -178,29 +183,3 @@ def test_a_review_of_one_kind_on_a_phone_takes_images_outside_the_list(
     page.get_by_role("button", name="Info").tap()
     page.get_by_role("link", name="Show in the list").tap()
     expect(page).to_have_url(re.compile(r"/label/\?rank=1$"))
-
-
-def test_a_query_is_given_up_and_rejected_with_the_same_reason(
-    site: Site, log_in: Callable[..., Page]
-) -> None:
-    query = site.open_query("a happy bird")
-    page = log_in("ann", viewport=PHONE)
-    page.goto(f"{site.url}/queries/{query}/")
-    page.locator("summary", has_text="Give up").click()
-    form = page.locator("form", has=page.get_by_role("button", name="Give up"))
-    form.get_by_label("Reason").select_option("unlabelable")
-    form.get_by_label("Note").fill("Nobody can see that.")
-    form.get_by_role("button", name="Give up").click()
-    notice = page.locator("[data-given-up]")
-    expect(notice).to_contain_text("Given up: Can't be labeled from images.")
-    expect(notice.get_by_role("button")).to_have_count(0)
-    reviewer = log_in("rita")
-    reviewer.goto(f"{site.url}/queries/{query}/")
-    expect(notice_of(reviewer)).to_contain_text("Nobody can see that.")
-    notice_of(reviewer).get_by_role("button", name="Reject for this reason").click()
-    expect(reviewer.locator(".notice.error")).to_contain_text("Can't be labeled from images.")
-    assert site.api("rita", "GET", f"/api/queries/{query}/")["state"] == "rejected"
-
-
-def notice_of(page: Page) -> Any:
-    return page.locator("[data-given-up]")
