@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import NARROW
-from tests.e2e.labeling import fits, focused, open_label_page, own, press, wait_stored
+from tests.e2e.labeling import fits, focused, open_label_page, own, wait_stored
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
