@@ -10,6 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 from tests.processes import wait_for
 from tests.site import Site
 
+#: A window that no other test has, for a browser context that has fetched nothing yet.
+UNUSED = {"width": 1366, "height": 851}
 PAINTED = "document.querySelector('[data-single]').dataset.painted"
 
 
@@ -76,6 +78,22 @@ def click_now(button: Locator) -> None:
     away.
     """
     button.evaluate_all("all => all.forEach((one) => one.click())")
+
+
+def wait_fetched(page: Page, urls: list[str]) -> None:
+    """Wait until the page has fetched these images and had time to decode them."""
+    page.wait_for_function(
+        """(urls) => urls.every((url) => performance
+          .getEntriesByName(new URL(url, location).href).some((entry) => entry.responseEnd))""",
+        arg=urls,
+    )
+    page.evaluate(
+        """async (urls) => {
+          await Promise.all(urls.map((url) => Object.assign(new Image(), { src: url }).decode()));
+          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        }""",
+        urls,
+    )
 
 
 def wait_held(page: Page, held: Sized, count: int = 1) -> None:

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.conftest import DEPTH
 from tests.e2e.labeling import (
+    UNUSED,
     box,
     click_now,
     open_label_page,
@@ -22,6 +23,7 @@ from tests.e2e.labeling import (
     press,
     saved,
     shown,
+    wait_fetched,
     wait_held,
     wait_painted,
 )
@@ -149,7 +151,7 @@ def test_the_pixels_are_those_of_the_rank_and_the_next_stand_ready(
 ) -> None:
     query = site.open_query("a flower in a desert")
     known = site.candidates("ann", query, limit=5)["results"]
-    page = log_in("ann")
+    page = log_in("ann", viewport=UNUSED)
     open_label_page(page, site, query)
     for candidate in known[:2]:
         wait_painted(page, candidate["rank"])
@@ -164,11 +166,7 @@ def test_the_pixels_are_those_of_the_rank_and_the_next_stand_ready(
         assert unlike(screen.crop(upper), source.crop(wanted)) < 6
         page.keyboard.press("ArrowRight")
 
-    page.wait_for_function(
-        "urls => urls.every(url => performance.getEntriesByName(new URL(url, location).href)"
-        ".some(entry => entry.responseEnd))",
-        arg=[one["url"] for one in known],
-    )
+    wait_fetched(page, [one["url"] for one in known])
     # Loaded isn't decoded: a step there and back has all near ones decoded.
     wait_painted(page, 3)
     press(page, "ArrowRight", 2)
@@ -244,16 +242,7 @@ def test_a_late_picture_is_shown_at_no_other_rank(site: Site, log_in: Callable[.
     wait_held(page, held, 2)
     with page.expect_event("requestfinished", lambda request: request.url.endswith(second)):
         held[second].continue_()
-    # Until what has come is decoded and two frames are drawn.
-    page.evaluate(
-        """async (url) => {
-          const picture = new Image();
-          picture.src = url;
-          await picture.decode();
-          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-        }""",
-        second,
-    )
+    wait_fetched(page, [second])
     expect(page.locator(PICTURE)).to_have_count(0)
     page.keyboard.press("r")
     expect(page.locator("[data-hint]")).to_contain_text("wasn't on the screen")
@@ -277,6 +266,7 @@ def test_a_closed_query_refuses_in_both_views_and_what_was_refused_stays_in_sigh
     page.keyboard.press("r")
     notice = page.locator("[data-notice=refused]")
     expect(notice).to_contain_text("“Relevant” at rank 2 was not stored")
+    poll(page)
     expect(page.locator("[data-notice=closed]")).to_contain_text("completed")
     page.keyboard.press("r")  # nothing more is judged
     expect(page.locator("[data-hint]")).to_contain_text("Not labeled")
