@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sized
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -80,13 +81,17 @@ def click_now(button: Locator) -> None:
     button.evaluate_all("all => all.forEach((one) => one.click())")
 
 
-def wait_fetched(page: Page, urls: list[str]) -> None:
+def note_fetched(page: Page) -> set[str]:
+    """The paths that the page fetches from now on, a growing set."""
+    paths: set[str] = set()
+    page.on("requestfinished", lambda request: paths.add(urlsplit(request.url).path))
+    return paths
+
+
+def wait_fetched(page: Page, fetched: set[str], urls: list[str]) -> None:
     """Wait until the page has fetched these images and had time to decode them."""
-    page.wait_for_function(
-        """(urls) => urls.every((url) => performance
-          .getEntriesByName(new URL(url, location).href).some((entry) => entry.responseEnd))""",
-        arg=urls,
-    )
+    # Events come while something is asked of the page.
+    wait_for(lambda: (page.title(), fetched.issuperset(urls))[1], seconds=30, what="the images")
     page.evaluate(
         """async (urls) => {
           await Promise.all(urls.map((url) => Object.assign(new Image(), { src: url }).decode()));

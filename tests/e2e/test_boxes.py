@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import PHONE
+from tests.processes import wait_for
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
@@ -93,7 +94,7 @@ def test_one_drag_and_one_key_a_box_also_without_a_connection(
     # The page asks before it is left with boxes that aren't saved.
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
-    expect(stored).to_have_text("All saved")
+    wait_for(lambda: len(drawn(site, query)) == 2, what="the boxes that waited")
     expect(place).to_have_text("1 image left")
     page.keyboard.press("0")
     expect(page.locator(".boxes-canvas")).to_contain_text("No image waits")

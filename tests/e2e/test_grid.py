@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.e2e import tiles
 from tests.e2e.conftest import DESKTOP, NARROW, PHONE
-from tests.e2e.labeling import UNUSED, click_now, wait_fetched, wait_held, wait_same
+from tests.e2e.labeling import UNUSED, click_now, note_fetched, wait_fetched, wait_held, wait_same
 from tests.e2e.tiles import NOT, all_not, marked, open_grid, tile, wait_seen, wait_stored
 from tests.site import Site
 
@@ -101,6 +101,7 @@ def test_pages_by_keyboard_and_marks_that_outlive_paging_views_and_a_reload(
     query = site.open_query("a fox at dawn, by pages")
     known = tiles.candidates(site, "ann", query)
     page = log_in("ann", viewport=UNUSED)
+    fetched = note_fetched(page)
     open_grid(page, site, "ann", query)
     expect(page).to_have_url(f"{site.url}/queries/{query}/label/?rank=1")
     columns = int(
@@ -124,7 +125,7 @@ def test_pages_by_keyboard_and_marks_that_outlive_paging_views_and_a_reload(
 
     # Whatever is shown in the very task of the key was decoded before it.
     next_page = [known[rank]["thumbnail_url"] for rank in range(13, 25)]
-    wait_fetched(page, next_page)
+    wait_fetched(page, fetched, next_page)
     at_once = page.evaluate(
         """shown => {
           document.dispatchEvent(new KeyboardEvent("keydown", { key: "PageDown", bubbles: true }));

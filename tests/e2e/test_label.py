@@ -16,6 +16,7 @@ from tests.e2e.labeling import (
     UNUSED,
     box,
     click_now,
+    note_fetched,
     open_label_page,
     own,
     painted,
@@ -152,6 +153,7 @@ def test_the_pixels_are_those_of_the_rank_and_the_next_stand_ready(
     query = site.open_query("a flower in a desert")
     known = site.candidates("ann", query, limit=5)["results"]
     page = log_in("ann", viewport=UNUSED)
+    fetched = note_fetched(page)
     open_label_page(page, site, query)
     for candidate in known[:2]:
         wait_painted(page, candidate["rank"])
@@ -166,7 +168,7 @@ def test_the_pixels_are_those_of_the_rank_and_the_next_stand_ready(
         assert unlike(screen.crop(upper), source.crop(wanted)) < 6
         page.keyboard.press("ArrowRight")
 
-    wait_fetched(page, [one["url"] for one in known])
+    wait_fetched(page, fetched, [one["url"] for one in known])
     # Loaded isn't decoded: a step there and back has all near ones decoded.
     wait_painted(page, 3)
     press(page, "ArrowRight", 2)
@@ -240,9 +242,9 @@ def test_a_late_picture_is_shown_at_no_other_rank(site: Site, log_in: Callable[.
     page.keyboard.press("ArrowRight")
     expect(shown(page, "rank")).to_have_text("3")
     wait_held(page, held, 2)
-    with page.expect_event("requestfinished", lambda request: request.url.endswith(second)):
-        held[second].continue_()
-    wait_fetched(page, [second])
+    fetched = note_fetched(page)
+    held[second].continue_()
+    wait_fetched(page, fetched, [second])
     expect(page.locator(PICTURE)).to_have_count(0)
     page.keyboard.press("r")
     expect(page.locator("[data-hint]")).to_contain_text("wasn't on the screen")
