@@ -1,4 +1,6 @@
-"""A backup brings back everything as of one moment, and nothing passes for one that isn't whole."""
+"""A backup brings back everything as of one moment, and nothing passes for one that isn't whole.
+(One that is killed: test_faults.py.)
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import psycopg2
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 from django.db.models.functions import Now
+from django.test import override_settings
 
 from annotator.backup.archive import BackupDamaged, archive_header, archive_verify
 from annotator.backup.contents import FOLDERS
 from annotator.backup.daily import backup_is_due, daily_backup
 from annotator.backup.services import DAILY, RESTORING, backup_write
 from annotator.models import Backup
+from annotator.processes import worker
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.species.models import SpeciesRun
@@ -32,8 +35,9 @@ from core import storage
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.images.storage import stored_paths
-from tests.annotator.world import IMAGES, make_world
-from tests.processes import ROOT, database_url, killed, wait_for
+from tests.annotator.beside import ask, database_beside, session, working_on
+from tests.annotator.world import IMAGES, World
+from tests.processes import ROOT, database_url, wait_for
 from tests.retrieval.making import coco
 
 #: Its row tells of the backup itself, and changes with its end.
@@ -41,52 +45,20 @@ OWN = "annotator_backup"
 
 
 @contextmanager
-def other_database() -> Iterator[dict[str, Any]]:
-    """An empty database beside the tests' own: Django's settings of it."""
-    name = f"restored_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
-    known = connection.settings_dict
-    with closing(psycopg2.connect(host=known["HOST"], user=known["USER"], dbname="postgres")) as to:
-        to.autocommit = True
-        with to.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-            cursor.execute(f"CREATE DATABASE {name}")
-            yield known | {"NAME": name}
-            cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+def another_place(folder: Path, **settings: Any) -> Iterator[None]:
+    """Work on an empty database and in another VAR_DIR, as another machine does."""
+    folder.mkdir(exist_ok=True)
+    with (
+        database_beside("restored") as name,
+        working_on(name),
+        override_settings(VAR_DIR=folder, **settings),
+    ):
+        yield
 
 
-def connected(database: dict[str, Any]) -> Any:
-    return psycopg2.connect(host=database["HOST"], user=database["USER"], dbname=database["NAME"])
-
-
-def manage(
-    database: dict[str, Any], var_dir: Path, *arguments: str, model: str = "demo", **more: str
-) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "manage.py", *arguments],
-        cwd=ROOT,
-        env=os.environ
-        | {
-            "DATABASE_URL": database_url(database),
-            "VAR_DIR": str(var_dir),
-            "EMBEDDING_MODEL": model,
-            "DJANGO_SETTINGS_MODULE": "annotator.settings",
-            **more,
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def done(process: subprocess.Popen[str]) -> str:
-    out, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-    return out
-
-
-def tables(database: dict[str, Any]) -> dict[str, str]:
+def tables() -> dict[str, str]:
     """The checksum of each table's rows."""
-    with closing(connected(database)) as own, own.cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute(
             "SELECT c.relname FROM pg_class c WHERE relnamespace = 'public'::regnamespace "
             "AND relkind IN ('r', 'p') AND NOT EXISTS (SELECT FROM pg_depend d "
@@ -109,8 +81,7 @@ def files(var_dir: Path) -> dict[str, str]:
     }
 
 
-def backup_of_world(settings: Any, folder: Path) -> Path:
-    world = make_world(settings, folder)
+def backup_of_world(world: World, folder: Path) -> Path:
     Run.objects.create(
         release=world.release, task=Run.Task.FULL, kind=Run.Kind.RANDOM, name="Random order",
         ready_at=Now(),
@@ -126,33 +97,33 @@ def backup_of_world(settings: Any, folder: Path) -> Path:
 
 
 def test_a_backup_brings_back_every_row_and_file(
-    transactional_db: None, settings: Any, tmp_path: Path, capsys: Any
+    own_world: World, settings: Any, tmp_path: Path, capsys: Any
 ) -> None:
-    backup = backup_of_world(settings, tmp_path)
-    before = {name: sums for name, sums in tables(connection.settings_dict).items() if name != OWN}
+    backup = backup_of_world(own_world, tmp_path)
+    before = {name: sums for name, sums in tables().items() if name != OWN}
+    stored = files(Path(settings.VAR_DIR))
     assert {"labeling_judgmentevent", "retrieval_embedding", "benchmark_release"} <= {
         name for name, sums in before.items() if sums
     }
     call_command("verify_backup", str(backup))
     assert "parts are whole" in capsys.readouterr().out
     restored = tmp_path / "restored"
-    with other_database() as database:
-        assert "Restored the state of" in done(manage(database, restored, "restore", str(backup)))
-        after = tables(database)
+    with another_place(restored):
+        call_command("restore", str(backup), quiet=True)
+        after = tables()
         assert {name: after.get(name) for name in before} == before
-        assert files(restored) == files(Path(settings.VAR_DIR)) != {}
-        assert any(name.startswith("species_runs/") for name in files(restored))
+        assert files(restored) == stored != {}
+        assert any(name.startswith("species_runs/") for name in stored)
         assert not (restored / RESTORING).exists()
-        model = settings.EMBEDDING_MODEL
-        checks = [("verify_lists",), ("check_counts",), ("migrate", "--check")]
-        checks += [("verify_release", str(one.pk)) for one in Release.objects.made()]
-        assert len(checks) > 3
-        code = "from django.core.management import call_command\n"
-        code += "".join(f"call_command(*{one})\n" for one in checks)
-        done(manage(database, restored, "shell", "-c", code, model=model))
-        again = manage(database, restored, "restore", str(backup))
-        assert "The database isn't empty" in again.communicate()[1]
-        assert tables(database) == after
+        for command in ("verify_lists", "check_counts"):
+            call_command(command)
+        call_command("migrate", check_unapplied=True)
+        assert Release.objects.made()
+        for release in Release.objects.made():
+            call_command("verify_release", str(release.pk))
+        with pytest.raises(CommandError, match="The database isn't empty"):
+            call_command("restore", str(backup), quiet=True)
+        assert tables() == after
 
 
 def test_what_is_written_meanwhile_is_not_in_it(
@@ -164,17 +135,13 @@ def test_what_is_written_meanwhile_is_not_in_it(
 
     def delete(files: int) -> None:
         if files == 1:
-            with closing(connected(connection.settings_dict)) as other, other.cursor() as cursor:
-                cursor.execute("DELETE FROM retrieval_image")
-                other.commit()
+            ask(connection.settings_dict["NAME"], "DELETE FROM retrieval_image")
 
     backup_write(tmp_path / "a.tar", report=delete)
     assert not Image.objects.exists()
-    with other_database() as database:
-        done(manage(database, tmp_path / "restored", "restore", str(tmp_path / "a.tar")))
-        with closing(connected(database)) as other, other.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM retrieval_image")
-            assert cursor.fetchone() == (count,)
+    with another_place(tmp_path / "restored"):
+        call_command("restore", str(tmp_path / "a.tar"), quiet=True)
+        assert Image.objects.count() == count
 
 
 def test_damage_is_found_and_nothing_of_it_restored(
@@ -194,71 +161,54 @@ def test_damage_is_found_and_nothing_of_it_restored(
         ),
         "is no backup": b"not a backup",
     }
+    for number, (problem, data) in enumerate(damaged.items()):
+        path = tmp_path / f"damaged-{number}.tar"
+        path.write_bytes(data)
+        with pytest.raises(BackupDamaged, match=problem):
+            archive_verify(path)
     restored = tmp_path / "restored"
-    with other_database() as database:
-        for number, (problem, data) in enumerate(damaged.items()):
-            path = tmp_path / f"damaged-{number}.tar"
-            path.write_bytes(data)
-            with pytest.raises(BackupDamaged, match=problem):
-                archive_verify(path)
-        out = manage(database, restored, "restore", str(tmp_path / "damaged-0.tar"))
-        assert f"{sha256}.source" in out.communicate()[1]
-        assert files(restored) == {}
-        assert tables(database) == {}
+    with another_place(restored):
+        with pytest.raises(CommandError, match=f"{sha256}.source"):
+            call_command("restore", str(tmp_path / "damaged-0.tar"), quiet=True)
+        assert files(restored) == tables() == {}
 
 
-def test_a_killed_backup_leaves_none(transactional_db: None, settings: Any, tmp_path: Path) -> None:
-    settings.VAR_DIR = tmp_path / "var"
-    call_command("import_images", str(coco(tmp_path)), quiet=True)
-    source = stored_paths(Image.objects.values_list("sha256", flat=True)[0])[0]
-    kept = source.rename(tmp_path / "kept")
-    # Who opens it waits for the other side.
-    os.mkfifo(source)
-    target = tmp_path / "backups" / "a.tar"
-    process = manage(connection.settings_dict, settings.VAR_DIR, "backup", str(target), "--quiet")
-    wait_for(lambda: list(target.parent.glob(".a.tar.*")), what="the backup to begin")
-    killed(process)
-    assert not target.exists()
-    source.unlink()
-    kept.rename(source)
-    backup_write(target)
-    assert archive_verify(target)
-    assert [path.name for path in target.parent.iterdir()] == ["a.tar"]
-    assert [one.finished_at is None for one in Backup.objects.order_by("pk")] == [True, False]
-
-
+@pytest.mark.faults
 def test_a_killed_restore_is_done_again(
     transactional_db: None, settings: Any, tmp_path: Path
 ) -> None:
     settings.VAR_DIR = tmp_path / "var"
     call_command("import_images", str(coco(tmp_path)), quiet=True)
+    images, stored = tables()["retrieval_image"], files(settings.VAR_DIR)
     backup_write(tmp_path / "a.tar")
     restored = tmp_path / "restored"
-    with other_database() as database:
-        with closing(connected(database)) as other, other.cursor() as cursor:
+    with another_place(restored):
+        name = connection.settings_dict["NAME"]
+        variables = {
+            "DATABASE_URL": database_url(connection.settings_dict),
+            "VAR_DIR": str(restored),
+        }
+        with closing(session(name)) as other, other.cursor() as cursor:
             # Nobody else can make a table of this name until we are done.
-            cursor.execute("CREATE TABLE core_job ()")
-            process = manage(database, restored, "restore", str(tmp_path / "a.tar"))
-            waits = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = %s"
-
-            def waiting() -> bool:
-                with closing(connected(database)) as third, third.cursor() as looking:
-                    looking.execute(waits, [database["NAME"]])
-                    return looking.fetchone() is not None
-
-            wait_for(waiting, what="pg_restore to wait for the name")
+            cursor.execute("BEGIN; CREATE TABLE core_job ()")
+            process = subprocess.Popen(
+                [sys.executable, "manage.py", "restore", str(tmp_path / "a.tar")],
+                cwd=ROOT,
+                env=os.environ | variables | {"DJANGO_SETTINGS_MODULE": "annotator.settings"},
+            )
+            waits = (
+                "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                f"AND datname = '{name}'"
+            )
+            wait_for(lambda: ask(name, waits), what="pg_restore to wait for the name")
             process.send_signal(signal.SIGKILL)
-            process.communicate()
-            other.rollback()
-        wait_for(lambda: tables(database) == {}, what="the transaction to be undone")
+            process.wait()
+            cursor.execute("ROLLBACK")
+        wait_for(lambda: tables() == {}, what="the transaction to be undone")
         assert (restored / RESTORING).exists()
         assert files(restored) != {}
-        done(manage(database, restored, "restore", str(tmp_path / "a.tar")))
-        assert (
-            tables(database)["retrieval_image"]
-            == tables(connection.settings_dict)["retrieval_image"]
-        )
-        assert files(restored) == files(Path(settings.VAR_DIR))
+        call_command("restore", str(tmp_path / "a.tar"), quiet=True)
+        assert (tables()["retrieval_image"], files(restored)) == (images, stored)
 
 
 def test_missing_and_damaged_files_are_named(
@@ -284,26 +234,32 @@ def test_without_images(transactional_db: None, settings: Any, tmp_path: Path) -
     call_command("import_images", str(coco(tmp_path)), quiet=True)
     call_command("backup", str(tmp_path / "a.tar"), no_images=True, quiet=True)
     assert not archive_header(tmp_path / "a.tar")["images"]
-    with other_database() as database:
-        done(manage(database, tmp_path / "restored", "restore", str(tmp_path / "a.tar")))
+    with another_place(tmp_path / "restored"):
+        call_command("restore", str(tmp_path / "a.tar"), quiet=True)
         assert files(tmp_path / "restored") == {}
-        assert tables(database)["retrieval_image"]
+        assert Image.objects.exists()
 
 
-def test_one_a_day_is_made_by_a_worker_and_some_are_kept(
-    start_worker: Any, settings: Any, tmp_path: Path
+def test_one_a_day_is_made_and_some_are_kept(
+    transactional_db: None, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = settings.BACKUP_DIR = tmp_path / "backups"
+    settings.BACKUP_KEEP = 3
     folder.mkdir()
     for day in range(1, 8):
         (folder / f"{DAILY}-2026-01-0{day}T000000Z.tar").touch()
     (folder / "mine.tar").touch()
     assert backup_is_due()
-    start_worker(BACKUP_DIR=str(folder), BACKUP_KEEP="3")
-    wait_for(lambda: Backup.objects.exclude(finished_at=None).exists(), what="the daily backup")
-    wait_for(lambda: len(list(folder.glob(f"{DAILY}*"))) == 3, what="old ones to go")
-    newest = Path(Backup.objects.get().file)
-    assert archive_verify(newest)
+    # A worker looks for it again and again, and has a process of its own write it.
+    started: list[list[str]] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
+        worker.backup_start()
+    [[_, _, program, *arguments]] = started
+    assert program == "annotator"
+    call_command(*arguments)
+    assert len(list(folder.glob(f"{DAILY}*"))) == 3
+    assert archive_verify(Backup.objects.get().file)
     assert (folder / "mine.tar").exists()
     assert not backup_is_due()
     assert daily_backup() is None
@@ -313,7 +269,7 @@ def test_one_a_day_is_made_by_a_worker_and_some_are_kept(
     assert not backup_is_due()
 
 
-def test_admins_see_the_last_one(transactional_db: None, admin: Any, clients: Any) -> None:
+def test_admins_see_the_last_one(admin: Any, clients: Any) -> None:
     page = clients["admin"].get("/corpus/").content.decode()
     assert "None was made yet" in page
     Backup.objects.create(file="/b/old.tar", size_bytes=2048, finished_at=Now())
@@ -326,16 +282,14 @@ def test_admins_see_the_last_one(transactional_db: None, admin: Any, clients: An
 
 def test_of_a_newer_version(transactional_db: None, settings: Any, tmp_path: Path) -> None:
     settings.VAR_DIR = tmp_path / "var"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO django_migrations (app, name, applied) VALUES ('core', '0999_new', now())"
-        )
+    name = connection.settings_dict["NAME"]
+    newer = "INSERT INTO django_migrations (app, name, applied) VALUES ('core', '0999_new', now())"
+    ask(name, newer)
     try:
         backup_write(tmp_path / "a.tar")
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM django_migrations WHERE name = '0999_new'")
-    with other_database() as database:
-        out = manage(database, tmp_path / "restored", "restore", str(tmp_path / "a.tar"))
-        assert "doesn't know core.0999_new" in out.communicate()[1]
-        assert tables(database) == {}
+        ask(name, "DELETE FROM django_migrations WHERE name = '0999_new'")
+    with another_place(tmp_path / "restored"):
+        with pytest.raises(CommandError, match=r"doesn't know core\.0999_new"):
+            call_command("restore", str(tmp_path / "a.tar"), quiet=True)
+        assert tables() == {}

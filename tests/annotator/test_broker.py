@@ -8,7 +8,6 @@ from kombu import Connection
 
 from annotator.processes.broker import ABANDONED_SECONDS, write_whole
 from core.jobs.models import Job
-from core.jobs.tasks import run_job
 from tests.processes import redis_server, wait_for
 
 
@@ -85,19 +84,15 @@ def test_half_written_messages_are_not_seen_and_are_removed_when_old(connect, tm
     assert (old.exists(), new.exists()) == (False, True)
 
 
-def test_queues_do_not_read_each_others_messages(connect):
+def test_each_queue_is_read_and_emptied_for_itself(connect):
     connection = connect()
     first, second = connection.SimpleQueue("looks"), connection.SimpleQueue("other.looks")
     second.put("for the second")
+    first.put(1)
+    first.put(2)
+    assert (first.qsize(), second.qsize()) == (2, 1)
+    assert first.clear() == 2
     assert (first.qsize(), second.qsize()) == (0, 1)
-
-
-def test_purge_empties_one_queue(connect):
-    queue = connect().SimpleQueue("looks")
-    queue.put(1)
-    queue.put(2)
-    assert queue.clear() == 2
-    assert queue.qsize() == 0
 
 
 def test_a_reader_never_finds_a_part_of_a_file(tmp_path):
@@ -118,37 +113,12 @@ def test_a_reader_never_finds_a_part_of_a_file(tmp_path):
     assert [child.name for child in tmp_path.iterdir()] == ["table"]
 
 
-@pytest.fixture(params=["files", "redis"])
-def broker(request, tmp_path, settings):
-    """A connection to the broker of each kind."""
-    if request.param == "files":
-        options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
-        with Connection("files://localhost", transport_options=options) as connection:
-            yield connection
-        return
-    with redis_server(tmp_path) as redis, Connection(redis.url) as connection:
-        yield connection
-
-
-def start_on(broker, start_worker):
-    return start_worker(CELERY_BROKER_URL=broker.as_uri(include_password=True))
-
-
-def failed_as_unknown():
-    errors = Job.objects.filter(state=Job.State.FAILED).values_list("error", flat=True)
-    return [error for error in errors if "'no such kind'" in error]
-
-
-def test_a_real_worker_takes_looks_from_both_brokers(broker, start_worker):
-    start_on(broker, start_worker)
-    job = Job.objects.create(kind="no such kind")
-    run_job.apply_async((job.pk,), connection=broker)
-    wait_for(failed_as_unknown, seconds=10, what="the worker to look at the job")
-
-
-def test_looks_that_a_killed_worker_took_with_it_are_said_again(broker, start_worker):
-    start_on(broker, start_worker).kill()
-    for _ in range(3):
-        Job.objects.create(kind="no such kind")
-    start_on(broker, start_worker)
-    wait_for(lambda: len(failed_as_unknown()) == 3, seconds=10, what="the sweep at the start")
+@pytest.mark.faults
+def test_messages_that_a_killed_worker_took_with_it_are_said_again_by_redis(tmp_path, start_worker):
+    with redis_server(tmp_path) as redis:
+        start_worker(CELERY_BROKER_URL=redis.url).kill()
+        for _ in range(3):
+            Job.objects.create(kind="no such kind")
+        start_worker(CELERY_BROKER_URL=redis.url)
+        failed = Job.objects.filter(state=Job.State.FAILED, error__contains="'no such kind'")
+        wait_for(lambda: failed.count() == 3, what="the sweep at the start")

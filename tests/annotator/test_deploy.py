@@ -23,7 +23,6 @@ from django.urls import get_resolver
 from prometheus_client.parser import text_string_to_metric_families
 
 from annotator.models import Backup
-from annotator.web.metrics import REQUESTS
 from core.jobs.models import Job
 from tests.annotator.test_docker import OTHERS, variables_read
 from tests.processes import ROOT, database_url, free_port, wait_for
@@ -78,41 +77,16 @@ def test_every_view_and_state_that_is_named_is_one() -> None:
     assert set(re.findall(r'state!?="([^"]*)"', text)) <= set(Job.State.values)
 
 
-def test_a_threshold_on_a_quantile_is_the_edge_of_a_bucket() -> None:
-    (slow,) = [rule["expr"] for rule in RULES if rule["alert"] == "InquireJudgmentsSlow"]
-    assert float(slow.rpartition(">")[2]) in REQUESTS._upper_bounds
-
-
-def test_each_alert_is_tested_in_both_states() -> None:
-    tests = yaml.safe_load((DEPLOY / "prometheus-rules-test.yaml").read_text())["tests"]
-    asked = [one for test in tests for one in test["alert_rule_test"]]
-    for rule in RULES:
-        outcomes = {bool(one["exp_alerts"]) for one in asked if one["alertname"] == rule["alert"]}
-        assert outcomes == {True, False}, rule["alert"]
-
-
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed (package prometheus)")
-@pytest.mark.parametrize(
-    "arguments",
-    [("check", "rules", "prometheus-rules.yaml"), ("test", "rules", "prometheus-rules-test.yaml")],
-    ids=" ".join,
-)
-def test_promtool_is_content(arguments: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        [str(PROMTOOL), *arguments], cwd=DEPLOY, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_panels_lie_side_by_side() -> None:
-    cells = [
-        (x, y)
-        for place in (panel["gridPos"] for panel in DASHBOARD["panels"])
-        for x in range(place["x"], place["x"] + place["w"])
-        for y in range(place["y"], place["y"] + place["h"])
-    ]
-    assert len(cells) == len(set(cells))
-    assert max(x for x, _ in cells) < 24
+def test_promtool_is_content() -> None:
+    for arguments in (
+        ("check", "rules", "prometheus-rules.yaml"),
+        ("test", "rules", "prometheus-rules-test.yaml"),
+    ):
+        done = subprocess.run(
+            [str(PROMTOOL), *arguments], cwd=DEPLOY, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_variable_of_the_example_is_read() -> None:
@@ -138,6 +112,7 @@ def test_systemd_is_content(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.faults
 @pytest.mark.e2e
 @pytest.mark.django_db(transaction=True)
 def test_a_restart_of_gunicorn_loses_no_request(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import psycopg2
 import pytest
 
 from annotator.postgres.embedded import DATABASE, EmbeddedPostgres
-from annotator.postgres.guardian import EmbeddedPostgresError, Layout, _is_server
+from annotator.postgres.guardian import EmbeddedPostgresError, Layout
 from tests.processes import ROOT, wait_for
 
 USER = """
@@ -90,6 +90,7 @@ def gone(var_dir):
     return lambda: not postmasters(var_dir)
 
 
+@pytest.mark.faults
 def test_many_first_users_at_once_share_one_server_that_stops_with_the_last(var_dir):
     users = [User(var_dir) for _ in range(6)]
     for user in users:
@@ -103,6 +104,7 @@ def test_many_first_users_at_once_share_one_server_that_stops_with_the_last(var_
     assert not (Layout(var_dir).data / "postmaster.pid").exists()
 
 
+@pytest.mark.faults
 def test_users_who_come_while_it_stops_get_it_started_again(var_dir):
     User(var_dir).ready().leave()
     for _ in range(4):
@@ -111,6 +113,7 @@ def test_users_who_come_while_it_stops_get_it_started_again(var_dir):
         user.leave()
 
 
+@pytest.mark.faults
 def test_a_killed_server_is_started_again_with_what_was_committed(var_dir):
     server = EmbeddedPostgres(var_dir)
     server.ensure()
@@ -125,6 +128,7 @@ def test_a_killed_server_is_started_again_with_what_was_committed(var_dir):
     assert postmasters(var_dir) == []
 
 
+@pytest.mark.faults
 def test_a_killed_guardian_takes_its_server_with_it_and_both_come_back(var_dir):
     server = EmbeddedPostgres(var_dir)
     server.ensure()
@@ -136,42 +140,33 @@ def test_a_killed_guardian_takes_its_server_with_it_and_both_come_back(var_dir):
     server.leave(wait=True)
 
 
-def test_it_is_durable_and_reached_by_no_network_and_no_other_person(var_dir):
+def test_it_is_durable_and_reached_by_no_network_and_no_other_person(tmp_path):
+    """In a folder whose name is odd and long, after an interrupted first start."""
+    var_dir = tmp_path / ("ünïcode, comma and space" + "x" * 120)
+    draft = var_dir / "postgres-draft-old"
+    draft.mkdir(parents=True)
+    (draft / "PG_VERSION").write_text("18\n")
     server = EmbeddedPostgres(var_dir)
     server.ensure()
-    assert ask(var_dir, "SHOW fsync") == "on"
-    assert ask(var_dir, "SHOW full_page_writes") == "on"
-    assert ask(var_dir, "SHOW synchronous_commit") == "on"
-    assert ask(var_dir, "SHOW listen_addresses") == ""
-    for folder in (server.layout.socket_dir, server.layout.data):
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    server.leave(wait=True)
-
-
-def test_it_has_what_the_application_asks_for(var_dir):
-    server = EmbeddedPostgres(var_dir)
-    server.ensure()
-    for extension in ("vector", "pg_trgm", "unaccent"):
-        ask(var_dir, f"CREATE EXTENSION {extension}")
-    version = ask(var_dir, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-    assert tuple(map(int, version.split("."))) >= (0, 8, 4)
-    assert ask(var_dir, "SHOW server_encoding") == "UTF8"
-    assert ask(var_dir, "SELECT lower('ÄÉ')") == "äé"
-    server.leave(wait=True)
-
-
-@pytest.mark.parametrize(
-    "name", ["with space", "ünïcode, comma", "long-" + "x" * 120], ids=["space", "odd", "long"]
-)
-def test_any_name_of_a_folder_works(tmp_path, name):
-    server = EmbeddedPostgres(tmp_path / name)
     try:
-        server.ensure()
-        assert ask(tmp_path / name, "SELECT 1") == 1
+        assert not draft.exists()
+        for name, value in (
+            ("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on"),
+            ("listen_addresses", ""), ("server_encoding", "UTF8"),
+        ):  # fmt: skip
+            assert ask(var_dir, f"SHOW {name}") == value, name
+        for folder in (server.layout.socket_dir, server.layout.data):
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        for extension in ("vector", "pg_trgm", "unaccent"):
+            ask(var_dir, f"CREATE EXTENSION {extension}")
+        version = ask(var_dir, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+        assert tuple(map(int, version.split("."))) >= (0, 8, 4)
+        assert ask(var_dir, "SELECT lower('ÄÉ')") == "äé"
     finally:
         server.leave(wait=True)
 
 
+@pytest.mark.faults
 def test_a_stale_record_that_names_a_living_stranger_does_not_hinder(var_dir):
     server = EmbeddedPostgres(var_dir)
     server.ensure()
@@ -183,21 +178,7 @@ def test_a_stale_record_that_names_a_living_stranger_does_not_hinder(var_dir):
     server.leave(wait=True)
 
 
-def test_a_process_is_a_server_only_with_its_data_folder(tmp_path):
-    assert _is_server(os.getpid(), tmp_path) is False
-    assert _is_server(2**22 + 1, tmp_path) is False
-
-
-def test_an_interrupted_first_start_leaves_nothing_in_the_way(var_dir):
-    draft = var_dir / "postgres-draft-old"
-    draft.mkdir(parents=True)
-    (draft / "PG_VERSION").write_text("18\n")
-    server = EmbeddedPostgres(var_dir)
-    server.ensure()
-    assert not draft.exists()
-    server.leave(wait=True)
-
-
+@pytest.mark.faults
 def test_what_cannot_start_says_so_and_ends_the_wait(var_dir, monkeypatch):
     monkeypatch.setattr("annotator.postgres.embedded.START_ATTEMPTS", 2)
     server = EmbeddedPostgres(var_dir)
@@ -219,6 +200,7 @@ def test_the_data_of_another_version_is_left_alone_and_said_so(var_dir):
     assert [path.name for path in data.iterdir()] == ["PG_VERSION"]
 
 
+@pytest.mark.faults
 def test_it_runs_for_a_user_who_is_not_root():
     nobody = pwd.getpwnam("nobody")
     python = shutil.which("python3.11", path="/usr/local/bin:/usr/bin")

@@ -1,5 +1,5 @@
 """A site with all that an installation may add: PgBouncer in transaction mode with fewer
-connections than threads, a replica beside, logs as JSON, and traces by OpenTelemetry, sent to a
+connections than threads, logs as JSON, and traces by OpenTelemetry, sent to a
 collector that reads OTLP as others do.
 """
 
@@ -18,14 +18,11 @@ from typing import Any
 import psycopg2
 import pytest
 
-from annotator.postgres.embedded import DATABASE
-from annotator.postgres.guardian import DATABASE_USER, Layout
 from tests.e2e.conftest import start_site
-from tests.processes import PGBOUNCER, PgBouncer, database_url, pool_url, wait_for
+from tests.processes import PGBOUNCER, PgBouncer, pool_url, wait_for
 from tests.site import Site
-from tests.standby import Standby
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.faults]
 
 CONNECTIONS = 2
 ACTS = 60
@@ -86,18 +83,14 @@ class Equipped:
 
 @pytest.fixture(scope="module")
 def equipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Equipped]:
-    """A site whose web server reaches its database by a pool of CONNECTIONS, with an address of a
-    replica that isn't there yet.
-    """
+    """A site whose web server reaches its database by a pool of CONNECTIONS."""
     if PGBOUNCER is None:
         pytest.skip("pgbouncer is not installed")
     pytest.importorskip("opentelemetry.sdk", reason="the extra `otel` isn't installed")
     folder, collector = tmp_path_factory.mktemp("equipped"), Collector()
-    replica = {"HOST": Layout(folder / "standby").socket_dir, "USER": DATABASE_USER}
     made = start_site(
         folder / "var",
         DATABASE_POOL_URL=pool_url(),
-        DATABASE_REPLICA_URL=database_url({**replica, "NAME": DATABASE}),
         OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{collector.server.server_port}",
         OTEL_BSP_SCHEDULE_DELAY="100",
         OTEL_SERVICE_NAME="tried",
@@ -109,11 +102,7 @@ def equipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Equipped]:
     try:
         pool = PgBouncer(folder, made.served, CONNECTIONS)
         try:
-            wait_for(
-                lambda: made.served.health().get("status") == "degraded",
-                seconds=90,
-                what="a site without replica",
-            )
+            made.served.wait_healthy()
             yield Equipped(made, pool, collector)
         finally:
             pool.kill()
@@ -225,36 +214,6 @@ def test_requests_share_few_connections_and_nothing_is_lost(site: Site) -> None:
     assert 1 <= servers(site) <= CONNECTIONS
     judged = site.api("rita", "GET", f"/api/queries/{query}/judgments/?limit=100")
     assert {one["image"] for one in judged["results"]} == set(ids)
-
-
-def test_search_reads_from_a_replica_beside_the_pool(site: Site) -> None:
-    [species] = site.api("ann", "GET", "/api/species/?search=hop")["results"][:1]
-    path, name = f"/api/species/{species['id']}/", species["scientific_name"]
-
-    def read() -> str:
-        return str(site.api("ann", "GET", path)["scientific_name"])
-
-    standby = Standby(site.served.var_dir, site.served.var_dir.with_name("standby"))
-    try:
-        site.served.wait_healthy()
-        with standby.halted(DATABASE):
-            with site.served.database() as cursor:
-                cursor.execute(
-                    "UPDATE retrieval_species SET scientific_name = 'Bufo new' WHERE id = %s",
-                    [species["id"]],
-                )
-            # Each of the web server's processes looks at the replica within some seconds.
-            wait_for(lambda: read() == name, what="the replica's use")
-            # The text's vector is asked for and stored on the primary.
-            found = site.api("ann", "GET", "/api/search/?text=what+nobody+has+searched+for")
-            assert found["results"]
-        wait_for(lambda: read() == "Bufo new", what="the replica")
-        standby.stop()
-        assert read() == "Bufo new"
-        parts = site.served.health()
-        assert (parts["status"], parts["replica"]) == ("degraded", "unreachable")
-    finally:
-        standby.remove()
 
 
 def test_a_pool_that_is_killed_is_waited_for(site: Site, pool: PgBouncer) -> None:

@@ -7,23 +7,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
-from typing import Any
 
-import pytest
+from django.conf import settings
 from django.db import connection
 from packaging.requirements import Requirement
 
-from core.jobs.models import Job
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
-from retrieval.embedding.models import Embedding
+from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
 from retrieval.embedding.text_vectors import text_vector
-from tests.annotator.test_start import ANSWERS
-from tests.annotator.world import make_world
-from tests.processes import ROOT, Worker, database_url, wait_for
+from tests.annotator.world import World
+from tests.processes import ROOT, database_url
 from tests.retrieval.making import repeated_images
 
 OPEN_CLIP = "open-clip-torch"
@@ -70,79 +66,88 @@ def path_without(image: str, folder: Path) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("image", ["web", "worker"])
-def test_what_is_left_out_is_a_requirement(image: str) -> None:
-    assert left_out(image)
-    assert {plain(name) for name in left_out(image)} <= required()
+def test_what_is_left_out_is_a_requirement() -> None:
+    for image in ("web", "worker"):
+        assert left_out(image)
+        assert {plain(name) for name in left_out(image)} <= required()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_worker_embeds_without_what_serves_pages(
-    demo_encoder: str, start_worker: Callable[..., Worker], tmp_path: Path
+WORKS = """
+import sys
+from annotator.celery import app
+app.loader.import_default_modules()
+from core.jobs.services import Slice, job_slice_run
+from django.core.management import load_command_class
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.embedding.text_vectors import text_vector
+
+load_command_class("retrieval", "encode_texts")
+while job_slice_run(job_id=int(sys.argv[1])) is Slice.MORE:
+    pass
+print(len(text_vector(EmbeddingModel.objects.get(), "a frog")))
+"""
+
+
+def test_a_worker_embeds_images_and_texts_without_what_serves_pages(
+    transactional_db: None, demo_encoder: str, tmp_path: Path
 ) -> None:
     repeated_images(40, ("red", "green"), (64, 48))
     job = embedding_job_create()
-    worker = start_worker(PYTHONPATH=path_without("worker", tmp_path))
-
-    def ended() -> bool:
-        job.refresh_from_db()
-        return job.state not in Job.UNFINISHED
-
-    wait_for(ended, seconds=180, what="the end of the job")
+    done = run(WORKS, [str(job.pk)], path_without("worker", tmp_path), demo_encoder)
+    assert done == str(embedding_model_get_or_create(name=demo_encoder).dimension)
+    job.refresh_from_db()
     assert (job.state, job.error) == ("done", "")
     assert Embedding.objects.count() == 40
-    assert "ModuleNotFoundError" not in worker.log.read_text()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_texts_are_encoded_without_what_serves_pages(
-    demo_encoder: str, settings: Any, tmp_path: Path
-) -> None:
-    settings.TEXT_PROCESS = True
-    environment = os.environ | {
-        "DATABASE_URL": database_url(connection.settings_dict),
-        "DJANGO_SETTINGS_MODULE": "annotator.settings",
-        "TEXT_PROCESS": "true",
-        "EMBEDDING_MODEL": demo_encoder,
-        "PYTHONPATH": path_without("worker", tmp_path),
-    }
-    encoding = subprocess.Popen(
-        [sys.executable, "manage.py", "encode_texts"], cwd=ROOT, env=environment
-    )
-    try:
-        model = embedding_model_get_or_create(name=demo_encoder)
-        assert len(text_vector(model, "a frog", patience=120)) == model.dimension
-        assert encoding.poll() is None
-    finally:
-        encoding.terminate()
-        encoding.wait(30)
+ANSWERS = """
+import json, sys
+from annotator.wsgi import application
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+settings.ALLOWED_HOSTS = ["testserver"]
+client = Client(HTTP_X_FORWARDED_FOR="127.0.0.1")
+client.force_login(get_user_model().objects.get(pk=int(sys.argv[1])))
+statuses = {one: client.get(one).status_code for one in json.loads(sys.argv[2])}
+embed = client.post("/corpus/", {"model": "ViT-B-32/openai"})
+print(json.dumps([statuses, embed.status_code, sorted({"torch", "open_clip"} & set(sys.modules))]))
+"""
 
 
-def test_every_page_is_answered_without_models(
-    transactional_db: None, settings: Any, tmp_path: Path
-) -> None:
-    world = make_world(settings, tmp_path)
-    addresses = sorted(f"/{one}" for one in world.addresses)
+def test_every_page_is_answered_without_models(own_world: World, tmp_path: Path) -> None:
+    model = EmbeddingModel.objects.get(name=own_world.model)
+    text_vector(model, "a bear")
+    addresses = ["/search/?text=a+bear", *sorted(f"/{one}" for one in own_world.addresses)]
+    arguments = [str(own_world.people["admin"].pk), json.dumps(addresses)]
+    done = run(ANSWERS, arguments, path_without("web", tmp_path), own_world.model)
+    statuses, embed, imported = json.loads(done)
+    assert (embed, imported) == (302, [])
+    assert len(statuses) > 100
+    assert statuses["/search/?text=a+bear"] == 200
+    # No worker and no encoder is there.
+    failed = {one: status for one, status in statuses.items() if status >= 500}
+    assert set(failed) <= {"/healthz"}, done
+
+
+def run(code: str, arguments: list[str], path: str, model: str) -> str:
+    """The last line that some Python writes with an image's packages on the tests' database."""
     done = subprocess.run(
-        [sys.executable, "-c", ANSWERS, str(world.people["admin"].pk), json.dumps(addresses)],
+        [sys.executable, "-c", code, *arguments],
         cwd=ROOT,
         env=os.environ
         | {
             "DJANGO_SETTINGS_MODULE": "annotator.settings",
             "DATABASE_URL": database_url(connection.settings_dict),
             "VAR_DIR": str(settings.VAR_DIR),
-            "EMBEDDING_MODEL": settings.EMBEDDING_MODEL,
-            "TEXT_PROCESS": "true",
-            "PYTHONPATH": path_without("web", tmp_path),
+            "EMBEDDING_MODEL": model,
+            "TEXT_PROCESS": "true" if code == ANSWERS else "false",
+            "PYTHONPATH": path,
         },
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    statuses, embed, imported = json.loads(done.stdout.splitlines()[-1])
-    assert (embed, imported) == (302, [])
-    assert len(statuses) > 100
-    # No worker and no encoder is there.
-    failed = {one: status for one, status in statuses.items() if status >= 500}
-    assert set(failed) <= {"/healthz"}, done.stderr
+    return done.stdout.splitlines()[-1]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -23,7 +21,7 @@ from labeling.judging.models import JudgmentEvent
 from labeling.queries.models import QueryTransition
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.services import image_flags_clear, image_restore
-from tests.annotator.world import FIRST_ID, IMAGES, World, make_world
+from tests.annotator.world import FIRST_ID, IMAGES, World
 from tests.conftest import client_of
 from tests.labeling.judging import judge
 
@@ -31,9 +29,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(settings: Any, tmp_path: Path) -> World:
+def world(world: World) -> World:
     """One of everything, and what the log tells beyond."""
-    world = make_world(settings, tmp_path)
     admin, reviewer = world.people["admin"], world.people["reviewer"]
     judge(world.queries["open"], reviewer, [5, 6, 7], "relevant")
     thread_resolve(query=world.queries["open"], image_id=None, by=reviewer, resolved=True)

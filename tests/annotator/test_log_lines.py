@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
-import re
+import os
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from logging.config import DictConfigurator
 from typing import Any
 
@@ -106,44 +105,26 @@ def test_a_line_of_text_carries_the_id(lines: Lines, client: Client) -> None:
     one = client.get("/works/ann/").headers["X-Request-ID"]
     logger.warning("after")
     within, request, after = lines()
-    assert within.endswith(f"WARNING annotator.toy request_id={one}: within")
-    assert re.search(
-        rf"INFO annotator.requests request_id={one}: GET works 200 in \d+ ms$", request
-    )
-    assert after.endswith("WARNING annotator.toy: after")
+    assert f"request_id={one}: within" in within
+    assert f"request_id={one}: GET works 200" in request
+    assert "request_id" not in after
 
 
-def test_one_line_a_request_tells_the_view_and_no_address(lines: Lines, client: Client) -> None:
+def test_no_line_tells_an_address(lines: Lines, client: Client) -> None:
+    """Links for a forgotten password are among them."""
     client.get("/works/ann/?person=ann")
     client.generic("BREW", "/api/ann/")
     client.get("/api/ann/")
-    assert "ann/" not in "".join(lines())
+    assert client.get("/api/fails/?person=ann").status_code == 500
+    assert "ann" not in "".join(lines()).replace("annotator", "")
     requests = [line for line in parsed(lines) if line["logger"] == "annotator.requests"]
-    for line in requests:
-        assert datetime.fromisoformat(line.pop("time")).tzinfo is not None
-        assert line.pop("milliseconds") >= 0
-        assert len(line.pop("request_id")) == 16
-        begin, _ = line.pop("message").split(" in ")
-        assert begin in ("GET works 200", "other - 404", "GET - 404")
-    same = {"level": "INFO", "logger": "annotator.requests"}
-    assert requests == [
-        {**same, "method": "GET", "view": "works", "status": 200},
-        {**same, "method": "other", "view": "", "status": 404},
-        {**same, "method": "GET", "view": "", "status": 404},
-    ]
-
-
-def test_json_has_the_traceback_and_nothing_of_the_request_itself(
-    lines: Lines, client: Client
-) -> None:
-    answer = client.get("/api/fails/?person=ann")
-    assert answer.status_code == 500
-    error, request = parsed(lines)
-    assert error["level"] == "ERROR"
+    assert [(one["method"], one["view"], one["status"]) for one in requests] == [
+        ("GET", "works", 200), ("other", "", 404), ("GET", "", 404), ("GET", "fails", 500),
+    ]  # fmt: skip
+    [error] = [line for line in parsed(lines) if line["level"] == "ERROR"]
     assert error["exception"].startswith("Traceback")
     assert error["exception"].endswith("RuntimeError: a fault of ours")
-    assert error["request_id"] == request["request_id"] == answer.headers["X-Request-ID"]
-    assert "person" not in "".join(lines())
+    assert error["request_id"] == requests[-1]["request_id"]
 
 
 def test_what_is_written_while_an_answer_streams_carries_the_id(
@@ -158,27 +139,17 @@ def test_what_is_written_while_an_answer_streams_carries_the_id(
     assert ids["after"] is None
 
 
-@pytest.mark.parametrize(
-    ("trusted", "given", "taken"),
-    [
-        (True, "7f3e-4.a_B", True),
-        (True, "x" * 64, True),
-        (True, "x" * 65, False),
-        (True, "a b", False),
-        (True, "é", False),
-        (True, "a\nINFO forged", False),
-        (True, "", False),
-        (False, "7f3e-4.a_B", False),
-    ],
-)
-def test_only_a_proxy_may_give_a_plain_id(
-    settings: Any, client: Client, trusted: bool, given: str, taken: bool
-) -> None:
+def test_only_a_proxy_may_give_a_plain_id(settings: Any, client: Client) -> None:
     settings.ROOT_URLCONF = __name__
-    settings.TRUST_PROXY = trusted
-    answer = client.get("/works/ann/", headers={"X-Request-ID": given})
-    assert (answer.headers["X-Request-ID"] == given) is taken
-    assert answer.headers["X-Request-ID"]
+    plain = ["7f3e-4.a_B", "x" * 64]
+    for trusted, given in (
+        *((True, one) for one in (*plain, "x" * 65, "a b", "é", "a\nINFO forged", "")),
+        (False, plain[0]),
+    ):
+        settings.TRUST_PROXY = trusted
+        answer = client.get("/works/ann/", headers={"X-Request-ID": given})
+        assert (answer.headers["X-Request-ID"] == given) is (trusted and given in plain), given
+        assert answer.headers["X-Request-ID"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -209,13 +180,14 @@ def test_a_log_that_has_grown_large_is_cut_while_a_program_writes_it(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "LOG_BYTES", 10)
-    log = tmp_path / "web.log"
+    log, cut = tmp_path / "web.log", tmp_path / "web.log.1"
+    writes = f"echo 123456789012; until test -e {cut}; do sleep 0.01; done; echo end"
     child = supervisor.Child(
-        "toy", ["sh", "-c", "echo 123456789012; sleep 1; echo end"], {}, log, once=True
+        "toy", ["sh", "-c", writes], {"PATH": os.environ["PATH"]}, log, once=True
     )
     watch = supervisor.Supervisor(lambda text: None)
     watch.run(child)
     watch.wait(lambda: child.ended() is not None)
     child.clear()
-    assert (tmp_path / "web.log.1").read_text() == "123456789012\n"
+    assert cut.read_text() == "123456789012\n"
     assert log.read_text() == "end\n"

@@ -4,8 +4,6 @@ import pytest
 from axes.models import AccessAttempt
 from django.db.models import F
 
-from core.access import Role
-from tests.conftest import person
 from tests.site import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -85,14 +83,6 @@ def test_one_name_from_sixty_addresses_is_stopped(client, annotator, other_annot
     assert try_page(client, PASSWORD).status_code == 302
 
 
-def test_a_class_of_thirty_behind_one_address_gets_in_after_a_typo_each(client, db):
-    pupils = [person(f"pupil{number}", Role.ANNOTATOR).username for number in range(30)]
-    assert {try_page(client, "typo", name=name).status_code for name in pupils} == {200}
-    for name in pupils:
-        assert try_page(client, PASSWORD, name=name).status_code == 302
-        client.logout()
-
-
 def test_the_admins_log_in_shares_the_limits(client, admin):
     statuses = [
         try_page(client, "wrong", name=f"name{number}", page="/admin/login/").status_code
@@ -129,13 +119,11 @@ def test_behind_a_proxy_the_address_is_the_one_that_the_proxy_saw(client, settin
     assert attempt("203.0.113.7, 203.0.113.8") == 200
 
 
-@pytest.mark.parametrize("forwarded", ["unknown", "203.0.113.7:4711", ""])
-def test_what_a_proxy_writes_that_is_no_address_leaves_the_proxys_own(
-    client, settings, annotator, forwarded
-):
+def test_what_a_proxy_writes_that_is_no_address_leaves_the_proxys_own(client, settings, annotator):
     settings.TRUST_PROXY = True
     data = {"username": "ann", "password": "wrong"}
-    client.post("/login/", data, HTTP_X_FORWARDED_FOR=forwarded, REMOTE_ADDR="10.0.0.9")
+    for forwarded in ("unknown", "203.0.113.7:4711", ""):
+        client.post("/login/", data, HTTP_X_FORWARDED_FOR=forwarded, REMOTE_ADDR="10.0.0.9")
     assert AccessAttempt.objects.get().ip_address == "10.0.0.9"
 
 
@@ -147,15 +135,11 @@ def test_without_a_proxy_a_made_up_address_counts_for_nothing(client, annotator)
     assert [attempt(number) for number in range(10)] == [200] * 9 + [429]
 
 
-@pytest.mark.parametrize("network", ["2001:db8::{:x}", "::ffff:10.0.0.1"])
-def test_the_addresses_of_one_client_count_as_one(client, annotator, network):
-    statuses = [
-        try_page(client, "wrong", address=network.format(number)).status_code
-        for number in range(1, 11)
-    ]
-    assert statuses == [200] * 9 + [429]
-
-
-def test_without_any_address_the_limits_hold_too(client, annotator):
-    statuses = [try_page(client, "wrong", address="").status_code for _ in range(10)]
-    assert statuses == [200] * 9 + [429]
+def test_the_addresses_of_one_client_count_as_one_also_without_any(client, annotator):
+    for network in ("2001:db8::{:x}", "::ffff:10.0.0.1", ""):
+        statuses = [
+            try_page(client, "wrong", address=network.format(number)).status_code
+            for number in range(1, 11)
+        ]
+        assert statuses == [200] * 9 + [429], network
+        AccessAttempt.objects.all().delete()

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import psycopg2
 import pytest
-from django.contrib.postgres.operations import (
-    AddConstraintNotValid,
-    AddIndexConcurrently,
-)
-from django.core.management import call_command
+from django.contrib.postgres.operations import AddConstraintNotValid
+from django.core.management import CommandError, call_command
 from django.db import connection, migrations, models
 from django.db.migrations.loader import MigrationLoader
 
+from annotator.management.commands import migrate as command
 from core.locks import lock_key
+from tests.annotator.beside import ask, database_beside, session, working_on
 from tests.databases import MIGRATED
-from tests.processes import ROOT, database_url, wait_for
+from tests.processes import wait_for
+from tests.threads import meanwhile
 
 SQUAWK = shutil.which("squawk", path=Path(sys.executable).parent)
 OURS = ["annotator", "core", "retrieval", "labeling", "benchmark"]
@@ -89,168 +86,121 @@ NEW_TABLE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("operation", "rule"),
-    [
-        (migrations.AddField("image", "x", models.IntegerField(null=True)), None),
-        (migrations.AddField("image", "x", models.IntegerField(db_default=0)), None),
-        (migrations.AddField("image", "x", models.IntegerField(default=0)), "ban-drop-default"),
-        (
-            migrations.AddField("image", "x", models.ForeignKey("retrieval.species", **COLUMN)),
-            "adding-foreign-key-constraint",
+def test_what_locks_or_breaks_is_told(db: None) -> None:
+    add_column = migrations.AddField("image", "x", models.IntegerField(null=True))
+    allowed = [add_column, AddConstraintNotValid("image", POSITIVE)]
+    allowed.append(migrations.CreateModel("Fresh", NEW_TABLE))
+    refused = {
+        "ban-drop-default": migrations.AddField("image", "x", models.IntegerField(default=0)),
+        "adding-foreign-key-constraint": migrations.AddField(
+            "image", "x", models.ForeignKey("retrieval.species", **COLUMN)
         ),
-        (migrations.AddIndex("image", IMAGE_INDEX), "require-concurrent-index-creation"),
-        (AddIndexConcurrently("image", IMAGE_INDEX), None),
-        (migrations.AddConstraint("image", POSITIVE), "constraint-missing-not-valid"),
-        (AddConstraintNotValid("image", POSITIVE), None),
-        (migrations.AlterField("image", "width", models.TextField()), "changing-column-type"),
-        (migrations.RemoveField("image", "width"), "ban-drop-column"),
-        (migrations.RenameField("image", "width", "across"), "renaming-column"),
-        (migrations.DeleteModel("imageflag"), "ban-drop-table"),
-        (migrations.CreateModel("Fresh", NEW_TABLE), None),
-        (
-            migrations.RunSQL("CREATE INDEX x ON retrieval_image (width)"),
-            "require-concurrent-index-creation",
-        ),
-    ],
-)
-def test_what_locks_or_breaks_is_told(
-    transactional_db: None, operation: Any, rule: str | None
-) -> None:
-    migration = migrations.Migration("0099_try", "retrieval")
-    migration.operations = [operation]
-    migration.atomic = not isinstance(operation, AddIndexConcurrently)
-    state = MigrationLoader(connection).project_state()
-    with connection.schema_editor(collect_sql=True, atomic=migration.atomic) as editor:
-        migration.apply(state, editor, collect_sql=True)
-    lines = editor.collected_sql
-    if migration.atomic:
-        lines = ["BEGIN;", *lines, "COMMIT;"]
-    broken = broken_rules("\n".join(lines))
-    assert broken == ({rule} if rule else set())
+        "require-concurrent-index-creation": migrations.AddIndex("image", IMAGE_INDEX),
+        "constraint-missing-not-valid": migrations.AddConstraint("image", POSITIVE),
+        "changing-column-type": migrations.AlterField("image", "width", models.TextField()),
+        "ban-drop-column": migrations.RemoveField("image", "width"),
+        "renaming-column": migrations.RenameField("image", "width", "across"),
+        "ban-drop-table": migrations.DeleteModel("imageflag"),
+    }
+    assert broken_rules(sql_of(*allowed)) == set()
+    assert broken_rules("".join(sql_of(one) for one in refused.values())) == refused.keys()
+
+
+def sql_of(*operations: Any) -> str:
+    """The SQL of a migration, each in its own transaction."""
+    text = ""
+    for operation in operations:
+        migration = migrations.Migration("0099_try", "retrieval")
+        migration.operations = [operation]
+        state = MigrationLoader(connection).project_state()
+        with connection.schema_editor(collect_sql=True, atomic=False) as editor:
+            migration.apply(state, editor, collect_sql=True)
+        text += "\n".join(["BEGIN;", *editor.collected_sql, "COMMIT;\n"])
+    return text
 
 
 @pytest.fixture
-def older(db: None) -> Iterator[str]:
-    """The name of a database to which the last migration of tokens was not applied."""
-    name = f"older_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
-    with closing(session("postgres")) as server, server.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name} TEMPLATE {MIGRATED}")
-        with closing(session(name)) as own, own.cursor() as inside:
-            inside.execute(
-                "DROP TABLE annotator_tokenrequests; "
-                "DELETE FROM django_migrations WHERE name = '0005_token_requests'"
-            )
-            inside.execute(
-                "INSERT INTO annotator_user (id, password, is_superuser, username, first_name, "
-                "last_name, email, is_staff, is_active, date_joined, role, theme, time_zone) "
-                "VALUES (1, '', false, 'ann', '', '', '', false, true, now(), 'annotator', "
-                "'system', 'UTC')"
-            )
-            inside.execute(
-                "INSERT INTO annotator_apitoken (id, user_id, name, digest, expires_at) "
-                "VALUES (1, 1, 'one', 'd', now())"
-            )
+def older(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[str]:
+    """The name of the database on which Django works now, which lacks the last migration of
+    tokens.
+    """
+    settings.VAR_DIR = tmp_path
+    with database_beside("older", MIGRATED) as name, working_on(name):
+        ask(
+            name,
+            "DROP TABLE annotator_tokenrequests; "
+            "DELETE FROM django_migrations WHERE name = '0005_token_requests'; "
+            "INSERT INTO annotator_user (id, password, is_superuser, username, first_name, "
+            "last_name, email, is_staff, is_active, date_joined, role, theme, time_zone) "
+            "VALUES (1, '', false, 'ann', '', '', '', false, true, now(), 'annotator', "
+            "'system', 'UTC'); "
+            "INSERT INTO annotator_apitoken (id, user_id, name, digest, expires_at) "
+            "VALUES (1, 1, 'one', 'd', now())",
+        )
         yield name
-        cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def session(name: str) -> Any:
-    """A connection to a database of the tests' server."""
-    known = connection.settings_dict
-    made = psycopg2.connect(host=known["HOST"], user=known["USER"], dbname=name)
-    made.autocommit = True
-    return made
+def migrate() -> str:
+    """What `migrate` writes."""
+    output = StringIO()
+    call_command("migrate", stdout=output)
+    return output.getvalue()
 
 
-def migrate(name: str, folder: Path, before: str = "") -> subprocess.Popen[str]:
-    """`migrate` on a database, after some Python that changes the command's module `m`."""
-    code = (
-        "from django.core.management import call_command\n"
-        "from annotator.management.commands import migrate as m\n"
-        f"{before}\n"
-        "call_command('migrate')"
-    )
-    environment = os.environ | {
-        "DATABASE_URL": database_url(connection.settings_dict | {"NAME": name}),
-        "VAR_DIR": str(folder),
-        "DJANGO_SETTINGS_MODULE": "annotator.settings",
-    }
-    return subprocess.Popen(
-        [sys.executable, "-u", "manage.py", "shell", "--no-imports", "-c", code],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def migrated(cursor: Any) -> bool:
+def migrated(name: str) -> bool:
     """Whether the migration that `older` lacks is applied."""
-    cursor.execute("SELECT to_regclass('annotator_tokenrequests') IS NOT NULL")
-    return bool(cursor.fetchone()[0])
+    return ask(name, "SELECT to_regclass('annotator_tokenrequests') IS NOT NULL") == [(True,)]
 
 
-def test_a_migration_that_waits_for_a_lock_lets_requests_pass(older: str, tmp_path: Path) -> None:
-    with (
-        closing(session(older)) as long,
-        closing(session(older)) as request,
-        long.cursor() as holding,
-        request.cursor() as asking,
-    ):
-        holding.execute("BEGIN; UPDATE annotator_apitoken SET name = 'two'")
-        migrating = migrate(older, tmp_path, "m.PAUSE_SECONDS = 0.5")
-        assert migrating.stdout is not None
-        output: list[str] = []
-        reading = threading.Thread(target=lambda: output.extend(migrating.stdout))
-        reading.start()
-        wait_for(lambda: "waits: canceling statement due to lock timeout" in "".join(output))
-        # While it tries again and again, others write to the table, each within some tries.
-        for moment in range(5):
-            asking.execute("SET statement_timeout = '10s'")
-            asking.execute(
-                "INSERT INTO annotator_apitoken (id, user_id, name, digest, expires_at) "
-                "VALUES (%s, 1, %s, %s, now())",
-                [100 + moment, str(moment), str(moment)],
-            )
-        assert migrating.poll() is None
-        assert not migrated(asking)
-        holding.execute("COMMIT")
-        assert migrating.wait(60) == 0, "".join(output)
-        reading.join()
-        assert migrated(asking)
-        assert "".join(output).count("Before version") == 1
-
-
-def test_a_lock_that_stays_is_told(older: str, tmp_path: Path) -> None:
+def test_a_migration_that_waits_for_a_lock_lets_requests_pass(
+    older: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(command, "LOCK_SECONDS", 1)
+    waits = "SELECT 1 FROM pg_locks WHERE NOT granted"
     with closing(session(older)) as long, long.cursor() as holding:
         holding.execute("BEGIN; UPDATE annotator_apitoken SET name = 'two'")
-        quick = "m.TRIES, m.PAUSE_SECONDS, m.LOCK_SECONDS = 2, 0, 1"
-        output, _ = migrate(older, tmp_path, quick).communicate(timeout=120)
-        assert output.count("waits: canceling statement due to lock timeout") == 2
-        assert "Another session holds a lock that a migration needs" in output
+        with meanwhile(migrate) as outputs:
+            # While it tries again and again, others write to the table, each within some tries.
+            for moment in range(2):
+                wait_for(lambda: ask(older, waits), what="the migration to wait", pause=0.02)
+                ask(
+                    older,
+                    "SET statement_timeout = '10s'; "
+                    "INSERT INTO annotator_apitoken (id, user_id, name, digest, expires_at) "
+                    f"VALUES ({100 + moment}, 1, '{moment}', '{moment}', now())",
+                )
+            assert outputs == []
+            assert not migrated(older)
+            holding.execute("COMMIT")
+    [output] = outputs
+    assert migrated(older)
+    assert output.count("Before version") == 1
+    assert "waits: canceling statement due to lock timeout" in output
+
+
+def test_a_lock_that_stays_is_told(older: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("TRIES", 2), ("PAUSE_SECONDS", 0), ("LOCK_SECONDS", 1)):
+        monkeypatch.setattr(command, name, value)
+    with closing(session(older)) as long, long.cursor() as holding:
+        holding.execute("BEGIN; UPDATE annotator_apitoken SET name = 'two'")
+        with pytest.raises(CommandError, match="Another session holds a lock"):
+            migrate()
         holding.execute("ROLLBACK")
-        assert not migrated(holding)
+    assert not migrated(older)
 
 
-def test_one_process_migrates_at_a_time(older: str, tmp_path: Path) -> None:
+def test_one_process_migrates_at_a_time(older: str) -> None:
+    waits = (
+        f"SELECT 1 FROM pg_stat_activity WHERE datname = '{older}' AND pid <> pg_backend_pid() "
+        "AND query LIKE '%pg_try_advisory_lock%'"
+    )
     with closing(session(older)) as other, other.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [lock_key("migrations")])
-        both = [migrate(older, tmp_path) for _ in range(2)]
-
-        def wait() -> bool:
-            cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND pid <> "
-                "pg_backend_pid() AND query LIKE '%%pg_try_advisory_lock%%'",
-                [older],
-            )
-            return bool(cursor.fetchone()[0] == 2)
-
-        wait_for(wait, what="both to wait")
-        assert not migrated(cursor)
-        cursor.execute("SELECT pg_advisory_unlock(%s)", [lock_key("migrations")])
-        outputs = [one.communicate(timeout=120)[0] for one in both]
-        assert [one.returncode for one in both] == [0, 0], outputs
-        assert migrated(cursor)
-        assert sum("Applying annotator.0005_token_requests" in one for one in outputs) == 1
+        with meanwhile(migrate) as first, meanwhile(migrate) as second:
+            wait_for(lambda: len(ask(older, waits)) == 2, what="both to wait")
+            assert not migrated(older)
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [lock_key("migrations")])
+    assert migrated(older)
+    outputs = [*first, *second]
+    assert sum("Applying annotator.0005_token_requests" in one for one in outputs) == 1

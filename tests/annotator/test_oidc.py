@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import runpy
 import secrets
 import threading
@@ -211,6 +212,8 @@ def test_a_first_log_in_makes_the_person_with_the_role(provider: Provider, clien
 
 
 def test_nobody_is_led_off_the_site(provider: Provider, client: Client) -> None:
+    # Which may want its secret in a header.
+    provider.ways = ["client_secret_basic"]
     provider.is_now("mira", "staff")
     assert log_in(client, next="https://elsewhere.example/")["Location"] == "/"
 
@@ -218,8 +221,6 @@ def test_nobody_is_led_off_the_site(provider: Provider, client: Client) -> None:
 @pytest.mark.parametrize(
     ("groups", "role"),
     [
-        (["labelers"], Role.ANNOTATOR),
-        (["science"], Role.RESEARCHER),
         (["science", "labelers"], Role.ANNOTATOR),
         (["labelers", "chiefs", "staff"], Role.ADMIN),
     ],
@@ -250,13 +251,16 @@ def test_groups_may_be_in_another_claim_and_in_the_id_token(
     assert User.objects.values_list("username", "role").get() == ("mi", "researcher")
 
 
-@pytest.mark.parametrize("groups", [(), ("choir",)])
-def test_who_has_no_group_with_a_role_is_refused(
-    provider: Provider, client: Client, groups: tuple[str, ...]
+def test_who_has_no_group_with_a_role_or_no_name_is_refused(
+    provider: Provider, client: Client
 ) -> None:
-    provider.is_now("mira", *groups)
-    said = refusal(log_in(client), client)
-    assert said == "None of your groups at 127.0.0.1 may log in. Ask an admin."
+    for groups in ((), ("choir",)):
+        provider.is_now("mira", *groups)
+        said = refusal(log_in(client), client)
+        assert said == "None of your groups at 127.0.0.1 may log in. Ask an admin."
+    for name in ("", "a b"):
+        provider.is_now(name, "staff")
+        assert refusal(log_in(client), client).startswith(f"The name “{name}” can't be used here: ")
     assert not User.objects.exists()
 
 
@@ -292,14 +296,6 @@ def test_a_number_at_another_provider_is_another_person(
         log_in(client)
         assert str(who(client)) == name
         client.logout()
-
-
-@pytest.mark.parametrize("name", ["", "a b"])
-def test_a_name_that_cannot_be_one_is_refused(
-    provider: Provider, client: Client, name: str
-) -> None:
-    provider.is_now(name, "staff")
-    assert refusal(log_in(client), client).startswith(f"The name “{name}” can't be used here: ")
 
 
 def test_who_is_deactivated_is_kept_out(provider: Provider, client: Client, admin: Any) -> None:
@@ -343,31 +339,30 @@ def test_who_only_a_former_provider_knows_is_no_other_admin(
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    "said",
     [
-        ({"nonce": "another"}, "JWT Nonce verification failed"),
-        ({"nonce": None}, "JWT Nonce verification failed"),
-        ({"aud": "another"}, "InvalidAudienceError"),
-        ({"iss": "https://id.example.org"}, "InvalidIssuerError"),
-        ({"exp": 1_700_000_000}, "ExpiredSignatureError"),
-        ({"sub": "somebody else's"}, "about two people"),
+        {"nonce": "another"},
+        {"nonce": None},
+        {"aud": "another"},
+        {"iss": "https://id.example.org"},
+        {"exp": 1_700_000_000},
+        {"sub": "somebody else's"},
+        {},
     ],
     ids=str,
 )
-def test_a_token_that_says_something_else_is_refused(
-    provider: Provider, client: Client, caplog: Any, said: dict[str, Any], why: str
+def test_a_token_that_says_something_else_or_has_another_key_is_refused(
+    provider: Provider, client: Client, said: dict[str, Any]
 ) -> None:
     provider.is_now("mira", "chiefs")
     provider.said = said
+    if not said:
+        provider.key = OTHER_KEY
     assert refusal(log_in(client), client) == FAILED
-    assert why in caplog.text
-
-
-def test_a_token_of_another_key_is_refused(provider: Provider, client: Client, caplog: Any) -> None:
-    provider.is_now("mira", "chiefs")
-    provider.key = OTHER_KEY
-    assert refusal(log_in(client), client) == FAILED
-    assert "InvalidSignatureError" in caplog.text
+    assert not User.objects.exists()
+    provider.said, provider.key = {}, KEY
+    log_in(client)
+    assert str(who(client)) == "mira"
 
 
 def test_an_answer_counts_once_and_for_who_asked(provider: Provider, client: Client) -> None:
@@ -400,13 +395,6 @@ def test_the_provider_is_told_the_secrets(
         session.save()
     assert refusal(client.get(answer), client) == FAILED
     assert "invalid_grant" in caplog.text
-
-
-def test_a_provider_may_want_its_secret_in_a_header(provider: Provider, client: Client) -> None:
-    provider.ways = ["client_secret_basic"]
-    provider.is_now("mira", "staff")
-    log_in(client)
-    assert str(who(client)) == "mira"
 
 
 def test_a_provider_that_refuses(provider: Provider, client: Client) -> None:
@@ -483,38 +471,19 @@ def test_the_settings_are_read(read: Callable[..., dict[str, Any]]) -> None:
     assert read(OIDC_ISSUER="http://localhost:9000")["OIDC_ISSUER"] == "http://localhost:9000"
 
 
-NOT_A_GROUP = (
-    "OIDC_ROLES: {!r} is not a group of its own with one of researcher, annotator, reviewer, "
-    "admin, such as staff=reviewer."
-)
-
-
 @pytest.mark.parametrize(
-    ("name", "value", "sentence"),
+    ("name", "value", "says"),
     [
-        ("OIDC_ROLES", "staff=boss", NOT_A_GROUP.format("staff=boss")),
-        ("OIDC_ROLES", "staff", NOT_A_GROUP.format("staff")),
-        ("OIDC_ROLES", "a=admin,a=reviewer", NOT_A_GROUP.format("a=reviewer")),
-        *[
-            (name, "", f"{name} is missing, which OIDC_ISSUER needs.")
-            for name in COMPLETE
-            if name != "OIDC_ISSUER"
-        ],
-        (
-            "OIDC_ISSUER",
-            "id.example.org",
-            "OIDC_ISSUER: write an address such as https://id.example.org.",
-        ),
-        (
-            "OIDC_ISSUER",
-            "http://id.example.org",
-            "OIDC_ISSUER: only on this machine an address may begin with http://.",
-        ),
+        ("OIDC_ROLES", "staff=boss", "'staff=boss' is not a group of its own"),
+        ("OIDC_ROLES", "a=admin,a=reviewer", "'a=reviewer' is not a group of its own"),
+        ("OIDC_ROLES", "", "OIDC_ROLES is missing, which OIDC_ISSUER needs."),
+        ("OIDC_CLIENT_SECRET", "", "OIDC_CLIENT_SECRET is missing"),
+        ("OIDC_ISSUER", "id.example.org", "write an address such as https://id.example.org."),
+        ("OIDC_ISSUER", "http://id.example.org", "only on this machine"),
     ],
 )
 def test_a_wrong_setting_is_named(
-    read: Callable[..., dict[str, Any]], name: str, value: str, sentence: str
+    read: Callable[..., dict[str, Any]], name: str, value: str, says: str
 ) -> None:
-    with pytest.raises(BadSetting) as refused:
+    with pytest.raises(BadSetting, match=re.escape(says)):
         read(**{name: value})
-    assert str(refused.value) == sentence

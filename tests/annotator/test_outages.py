@@ -15,10 +15,10 @@ import pytest
 
 from annotator.postgres.embedded import DATABASE, EmbeddedPostgres
 from annotator.postgres.guardian import DATABASE_USER
-from tests.processes import Served, database_url, fill, mounted_disk, redis_server, wait_for
+from tests.processes import Served, database_url, fill, mounted_disk, redis_server
 from tests.site import PASSWORD
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.faults]
 PROBLEM = "application/problem+json"
 
 
@@ -81,16 +81,6 @@ def application(tmp_path_factory):
         finally:
             served.end()
             database.leave(wait=True)
-
-
-def test_redis_that_is_killed_and_comes_back(application):
-    served = application.served
-    well = served.health()
-    application.redis.kill()
-    ill = {**well, "status": "unavailable", "broker": "unreachable"}
-    wait_for(lambda: served.health() == ill, what="word of the broker")
-    application.redis.start()
-    wait_for(lambda: served.health() == well, what="Redis again")
 
 
 def test_pages_and_api_wait_for_a_database_that_stops_and_go_on_when_it_is_back(application):

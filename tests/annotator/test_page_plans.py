@@ -1,4 +1,4 @@
-"""No page reads a large table whole, and each runs so many statements.
+"""No page reads a large table whole, and none runs a statement for each row that it shows.
 
 A few thousand rows are made and analysed; then PostgreSQL is told that the large tables hold as
 many as those of a corpus of millions (`pg_class.reltuples`, which its planner scales by the tables'
@@ -27,43 +27,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TIMES = {"retrieval_image": 1600, "retrieval_embedding": 1600, "labeling_candidate": 50}
 OTHERS = 10
 
-#: Statements of a page once its process has seen it; session and user are two of them.
-STATEMENTS = {
-    "Dashboard": 16,
-    "Dashboard of an annotator": 16,
-    "How to label": 5,
-    "Practice": 5,
-    "Corpus": 13,
-    "Labeling": 5,
-    "Audit": 5,
-    "Audit of a release": 4,
-    "Second opinions": 5,
-    "Images of runs": 4,
-    "Agreement": 8,
-    "Labeling of a person": 11,
-    "Query": 23,
-    "Query of an annotator": 12,
-    "Review": 5,
-    "Flagged images": 10,
-    "Withdrawn images": 10,
-    "Log": 19,
-    "Releases": 8,
-    "API: queries": 6,
-    "API: outline of a list": 6,
-    "API: candidates": 6,
-    "API: audit": 9,
-    "API: audit of a release": 6,
-    "API: second opinions": 7,
-    "API: images of runs": 6,
-    "API: what is new": 8,
-    "API: images to review": 8,
-    "API: image": 4,
-    "API: species": 10,
-    "API: species picker": 11,
-    "API: groups by name": 7,
-    "Admin: retrieval/image": 5,
-    "Admin: labeling/judgment": 4,
-}
+#: The most statements of a page once its process has seen it, however many rows it shows; a file is
+#: written page by page.
+MOST_STATEMENTS, MOST_OF_A_FILE = 25, 40
 
 #: Addresses that write, give a file or an image, or rank the corpus; those of one run need a run,
 #: and read its file and its scores.
@@ -151,6 +117,7 @@ def test_no_page_reads_a_large_table_whole(many_rows: dict[str, Client]) -> None
             whole[page.name] = found
         statements[page.name] = len(asked(many_rows, page, plans=False).statements)
     assert whole == {}
-    assert {name: statements[name] for name in STATEMENTS} == STATEMENTS
+    assert statements.pop("Log, as CSV") <= MOST_OF_A_FILE
+    assert {name: n for name, n in statements.items() if n > MOST_STATEMENTS} == {}
     flagged = many_rows["reviewer"].get("/api/flags/").json()
     assert flagged["count"] == FLAGGED

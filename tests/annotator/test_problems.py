@@ -11,7 +11,6 @@ from rest_framework.views import APIView
 
 from annotator.web.problems import field_errors
 from tests.conftest import token_of
-from tests.site import PASSWORD
 
 pytestmark = pytest.mark.django_db
 TYPE = "application/problem+json"
@@ -68,22 +67,15 @@ def problem(answer):
     return body["status"], body["title"], body["detail"], body["errors"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "status", "title", "detail", "errors"),
-    [
+def test_each_kind_of_error(failing):
+    too_long = {"field": "text", "detail": "Too long."}
+    for kind, status, title, detail, errors in (
         ("missing", 404, "Not Found", "Not found.", []),
         ("forbidden", 403, "Forbidden", "Only admins may.", []),
-        (
-            "model",
-            400,
-            "Bad Request",
-            "text: Too long.",
-            [{"field": "text", "detail": "Too long."}],
-        ),
-    ],
-)
-def test_each_kind_of_error(failing, kind, status, title, detail, errors):
-    assert problem(failing.get("/api/failing/", {"kind": kind})) == (status, title, detail, errors)
+        ("model", 400, "Bad Request", "text: Too long.", [too_long]),
+    ):
+        answer = failing.get("/api/failing/", {"kind": kind})
+        assert problem(answer) == (status, title, detail, errors)
 
 
 def test_an_unexpected_error_is_logged_and_tells_nothing(failing, caplog):
@@ -104,25 +96,39 @@ def test_the_field_of_an_item_in_a_list_is_named(failing):
     assert detail == "species.1.name: This field may not be blank. (and 1 more)"
 
 
-def test_a_body_that_is_not_json(failing):
-    answer = failing.post("/api/failing/", "{", content_type="application/json")
-    status, _title, detail, _errors = problem(answer)
+def test_what_no_view_takes(failing):
+    status, _title, detail, _errors = problem(
+        failing.post("/api/failing/", "{", content_type="application/json")
+    )
     assert status == 400
     assert detail.startswith("JSON parse error")
-
-
-def test_a_body_of_another_type(failing):
-    answer = failing.post("/api/failing/", "a=1", content_type="text/plain")
-    assert problem(answer)[0] == 415
-
-
-def test_a_wrong_method(failing):
+    assert problem(failing.post("/api/failing/", "a=1", content_type="text/plain"))[0] == 415
     assert problem(failing.delete("/api/failing/"))[:2] == (405, "Method Not Allowed")
-
-
-def test_an_address_without_a_view(anonymous_api):
-    status, _title, detail, _errors = problem(anonymous_api.get("/api/nothing/here/"))
+    status, _title, detail, _errors = problem(failing.get("/api/nothing/here/"))
     assert (status, detail) == (404, "There is nothing at /api/nothing/here/.")
+
+
+def test_a_hostile_body_is_refused_in_words(admin_api):
+    deep = b"[" * 100_000
+    for body, status, says in (
+        (b'{"username": "' + b"x" * (7 * 1024 * 1024) + b'"}', 413, "larger than the server takes"),
+        (deep, 400, "nested too deeply"),
+        (deep + b"]" * 100_000, 400, "nested too deeply"),
+        # Half a character, as a value and as a name.
+        (rb'{"username": "\ud800", "password": "x"}', 400, "surrogate"),
+        (rb'{"\udfff": 1}', 400, "surrogate"),
+    ):
+        for address in ("/api/token/", "/api/queries/"):
+            answer = admin_api.generic("POST", address, body, content_type="application/json")
+            assert problem(answer)[0] == status
+            assert says in problem(answer)[2]
+    whole = rb'{"username": "\ud83e\udd89", "password": "x"}'
+    answer = admin_api.generic("POST", "/api/token/", whole, content_type="application/json")
+    assert answer.status_code == 401
+
+
+def test_a_foreign_host_under_api(anonymous_api):
+    assert problem(anonymous_api.get("/api/token/", HTTP_HOST="evil.example.org"))[0] == 400
 
 
 def test_pages_keep_their_own_errors(client):
@@ -131,23 +137,12 @@ def test_pages_keep_their_own_errors(client):
     assert answer.headers["Content-Type"].startswith("text/html")
 
 
-def test_a_foreign_host_under_api(anonymous_api):
-    assert problem(anonymous_api.get("/api/token/", HTTP_HOST="evil.example.org"))[0] == 400
-
-
 def test_errors_of_nested_lists_keep_their_place():
     assert field_errors({"a": {"b": ["x", "y"]}, "non_field_errors": ["z"]}) == [
         {"field": "a.b", "detail": "x"},
         {"field": "a.b", "detail": "y"},
         {"field": "", "detail": "z"},
     ]
-
-
-def test_token_for_a_name_and_a_password(anonymous_api, annotator):
-    answer = anonymous_api.post("/api/token/", {"username": "ann", "password": PASSWORD})
-    assert answer.status_code == 200
-    anonymous_api.credentials(HTTP_AUTHORIZATION=f"Token {answer.json()['token']}")
-    assert anonymous_api.get("/api/queries/").status_code == 200
 
 
 def test_token_refuses_a_wrong_password_and_names_missing_fields(anonymous_api, annotator):

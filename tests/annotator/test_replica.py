@@ -28,7 +28,10 @@ from tests.processes import wait_for
 from tests.settings import SESSION_DIR
 from tests.standby import Standby
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", REPLICA])
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.django_db(transaction=True, databases=["default", REPLICA]),
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,11 @@
 import stat
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from annotator.secret_key import secret_key
+
+pytestmark = pytest.mark.pure
 
 
 def test_the_first_call_makes_a_key_that_only_its_owner_reads(tmp_path):

@@ -1,21 +1,16 @@
 """`manage.py serve` as a person meets it: real processes, killed and ended."""
 
 import json
-import os
 import posixpath
 import re
 import signal
-import stat
-import subprocess
-import sys
 import urllib.request
 
-import psutil
 import pytest
 
-from tests.processes import ROOT, Served, wait_for
+from tests.processes import Served, wait_for
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.faults]
 
 
 def kill(processes):
@@ -65,21 +60,6 @@ def test_what_is_killed_comes_back(served):
         assert f"The {name} ended (SIGKILL); starting it again." in served.output.read_text()
     kill(postgres(served))
     served.wait_healthy()
-
-
-def test_the_state_folder_is_closed_to_others(served):
-    assert stat.S_IMODE(served.var_dir.stat().st_mode) in (0o700, 0o701)
-    for name in ("images", "log", "releases", "static"):
-        assert stat.S_IMODE((served.var_dir / name).stat().st_mode) == 0o700
-
-
-def test_two_on_one_folder_are_refused(served):
-    second = Served(served.var_dir)
-    assert second.process.wait(30) == 1
-    text = second.output.read_text()
-    assert f"already runs on {served.var_dir} (process {served.process.pid})" in text
-    assert "set VAR_DIR to another folder" in text
-    assert served.healthy()
 
 
 def test_the_workers_count_their_requests_together(served):
@@ -149,27 +129,3 @@ def test_ended_it_goes_on_with_the_same_state_and_killed_it_leaves_nothing(serve
     again.process.send_signal(signal.SIGKILL)
     again.process.wait()
     wait_for(nothing_left(again), seconds=40, what="the children to end")
-
-
-def test_a_child_ends_with_its_parent_even_if_that_is_killed(tmp_path):
-    record = tmp_path / "pid"
-    script = (
-        "import subprocess, sys, os, time\n"
-        "from annotator.processes.supervisor import Child\n"
-        "child = Child('sleeper', [sys.executable, '-c', 'import time; time.sleep(600)'], {})\n"
-        "child.start()\n"
-        f"open({str(record)!r}, 'w').write(str(child.process.pid))\n"
-        "time.sleep(600)\n"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, env={**os.environ})
-    pid = int(wait_for(lambda: record.exists() and record.read_text(), what="the child"))
-    parent.kill()
-    parent.wait()
-
-    def ended():
-        try:
-            return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return True
-
-    wait_for(ended, seconds=10, what="the child to end")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from annotator.backup.archive import archive_verify
 from annotator.backup.contents import FOLDERS
@@ -18,16 +18,8 @@ from core import storage
 from core.storage import Disk, storage_at
 from retrieval.corpus.models import Image
 from retrieval.images.storage import stored_paths
-from tests.annotator.test_backup import (
-    OWN,
-    backup_of_world,
-    done,
-    files,
-    manage,
-    other_database,
-    tables,
-)
-from tests.annotator.world import IMAGES
+from tests.annotator.test_backup import OWN, another_place, backup_of_world, files, tables
+from tests.annotator.world import IMAGES, World
 from tests.retrieval.buckets import client
 from tests.retrieval.making import coco
 
@@ -50,10 +42,15 @@ def shared(url: str) -> dict[str, bytes]:
 
 
 def test_a_backup_goes_from_a_bucket_into_another(
-    in_bucket: Any, settings: Any, tmp_path: Path
+    in_bucket: Any, own_world: World, settings: Any, tmp_path: Path
 ) -> None:
-    backup_of_world(settings, tmp_path)
-    before = {name: sums for name, sums in tables(connection.settings_dict).items() if name != OWN}
+    # The world was made with files on the disk.
+    with pytest.raises(CommandError, match=f"Missing: {IMAGES - 1}, damaged: 0"):
+        call_command("migrate_storage", "--from=files", f"--to={settings.STORAGE_URL}", "--quiet")
+    for folder in FOLDERS:
+        shutil.rmtree(settings.VAR_DIR / folder, ignore_errors=True)
+    backup_of_world(own_world, tmp_path)
+    before = {name: sums for name, sums in tables().items() if name != OWN}
     assert files(Path(settings.VAR_DIR)) == {}
     # As many as the backup found.
     with pytest.raises(CommandError, match=f"Missing: {IMAGES - 1}, damaged: 0"):
@@ -72,14 +69,15 @@ def test_a_backup_goes_from_a_bucket_into_another(
     assert len(kept) == 2
     assert Backup.objects.latest("pk").file == last
     assert archive_verify(last)
-    with other_database() as database:
-        done(manage(database, tmp_path / "two", "verify_backup", last, **in_bucket))
-        again = manage(database, tmp_path / "two", "restore", last, **in_bucket)
-        assert "s3://state/here/releases isn't empty" in again.communicate()[1]
-        assert tables(database) == {}
-        elsewhere = in_bucket | {"STORAGE_URL": "s3://state/restored"}
-        done(manage(database, tmp_path / "two", "restore", last, **elsewhere))
-        after = tables(database)
+    call_command("verify_backup", last)
+    with another_place(tmp_path / "two"):
+        with pytest.raises(CommandError, match="s3://state/here/releases isn't empty"):
+            call_command("restore", last, quiet=True)
+        assert tables() == {}
+    elsewhere = {"STORAGE_URL": "s3://state/restored", "STORAGES": {**settings.STORAGES}}
+    with another_place(tmp_path / "two", **elsewhere):
+        call_command("restore", last, quiet=True)
+        after = tables()
         assert {name: after.get(name) for name in before} == before
         assert files(tmp_path / "two") == {}
     assert shared("s3://state/restored") == shared("s3://other/moved") != {}

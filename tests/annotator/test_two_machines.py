@@ -34,7 +34,7 @@ from tests.conftest import client_of, token_of
 from tests.processes import Served, database_url, redis_server, wait_for
 from tests.retrieval.making import coco
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.faults]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -3,92 +3,57 @@
 from __future__ import annotations
 
 import gzip
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import closing
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
-import psycopg2
 import pytest
-from django.db import connection
+from django.core.management import call_command
+from django.test import Client
 
 from annotator.backup.archive import archive_header, archive_verify
 from annotator.people.tokens import digest_of
+from tests.annotator.beside import ask, database_beside, working_on
 from tests.annotator.kept_databases import FOLDER
-from tests.processes import ROOT, database_url
 
 #: Tables that a migration may change for reasons of its own.
 DJANGOS = ("django_", "auth_permission")
-OPENS_THE_API = """
-from django.test import Client
-for token in {tokens}:
-    headers = {{"Authorization": f"Token {{token}}", "Host": "localhost"}}
-    print(Client().get("/api/jobs/", headers=headers).status_code, end="")
-"""
-IS_WHOLE = """
-from django.core.management import call_command
-call_command("migrate", plan=True)
-for name in ("migrate", "check_counts", "verify_lists"):
-    call_command(name)
-"""
+KEPT = sorted(FOLDER.glob("*.sql.gz"))
+assert KEPT
 
 
-@pytest.fixture
-def database(db: None) -> Iterator[str]:
-    """The name of an empty database beside the tests' own."""
-    name = f"upgraded_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
-    known = connection.settings_dict
-    with closing(psycopg2.connect(host=known["HOST"], user=known["USER"], dbname="postgres")) as to:
-        to.autocommit = True
-        with to.cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE {name}")
-            yield name
-            cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+def run(*arguments: str, **options: Any) -> str:
+    """What a command writes."""
+    output = StringIO()
+    call_command(*arguments, stdout=output, **options)
+    return output.getvalue()
 
 
-@pytest.mark.parametrize("kept", sorted(FOLDER.glob("*.sql.gz")), ids=lambda path: path.name)
-def test_a_kept_database_migrates(kept: Path, database: str, tmp_path: Path) -> None:
-    known = connection.settings_dict | {"NAME": database}
-    own = psycopg2.connect(host=known["HOST"], user=known["USER"], dbname=database)
-    own.autocommit = True
-    with closing(own), own.cursor() as cursor:
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.name)
+def test_a_kept_database_migrates(
+    kept: Path, transactional_db: None, settings: Any, tmp_path: Path
+) -> None:
+    settings.VAR_DIR = tmp_path
+    with database_beside("upgraded") as name, working_on(name):
 
         def counts() -> dict[str, int]:
-            cursor.execute("SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public'")
-            found = {}
-            for (table,) in cursor.fetchall():
-                cursor.execute(f"SELECT count(*) FROM public.{table}")
-                found[table] = cursor.fetchone()[0]
-            return {name: n for name, n in found.items() if not name.startswith(DJANGOS)}
-
-        def manage(*arguments: str) -> str:
-            environment = os.environ | {
-                "DATABASE_URL": database_url(known),
-                "VAR_DIR": str(tmp_path),
-                "DJANGO_SETTINGS_MODULE": "annotator.settings",
-            }
-            done = subprocess.run(
-                [sys.executable, "manage.py", *arguments],
-                cwd=ROOT,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=300,
+            tables = ask(
+                name, "SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public'"
             )
-            assert done.returncode == 0, done.stderr
-            return done.stdout
+            return {
+                table: ask(name, f"SELECT count(*) FROM public.{table}")[0][0]
+                for (table,) in tables
+                if not table.startswith(DJANGOS)
+            }
 
-        cursor.execute(gzip.decompress(kept.read_bytes()).decode())
+        ask(name, gzip.decompress(kept.read_bytes()).decode())
         before = counts()
         tokens = []
         if before.pop("authtoken_token", 0):  # version 0.1.0 stored them as they are
-            cursor.execute("SELECT key FROM public.authtoken_token")
-            tokens = [token for (token,) in cursor.fetchall()]
+            tokens = [token for (token,) in ask(name, "SELECT key FROM public.authtoken_token")]
         assert before["labeling_judgmentevent"] > 0
         assert before["benchmark_release"] > 0
-        assert "the database is in" in manage("migrate")
+        assert "the database is in" in run("migrate")
         after = counts()
         (dump,) = (tmp_path / "backups").iterdir()
         assert not archive_header(dump)["images"]
@@ -96,15 +61,12 @@ def test_a_kept_database_migrates(kept: Path, database: str, tmp_path: Path) -> 
         assert {name: after.get(name) for name in before} == before
         if tokens:
             assert "authtoken_token" not in after
-            cursor.execute("SELECT digest FROM public.annotator_apitoken")
-            assert {digest for (digest,) in cursor.fetchall()} == set(map(digest_of, tokens))
-            answers = manage("shell", "-c", OPENS_THE_API.format(tokens=tokens))
-            assert answers.endswith("200" * len(tokens))
-        again = manage("shell", "-c", IS_WHOLE)
-        assert "No planned migration operations" in again
-        assert "the database is in" not in again
-        assert "lists are the same bit for bit" in again
-
-
-def test_the_present_version_is_kept() -> None:
-    assert any(FOLDER.glob("*.sql.gz"))
+            digests = ask(name, "SELECT digest FROM public.annotator_apitoken")
+            assert {digest for (digest,) in digests} == set(map(digest_of, tokens))
+            for token in tokens:
+                client = Client(headers={"Authorization": f"Token {token}"})
+                assert client.get("/api/jobs/").status_code == 200
+        assert "No planned migration operations" in run("migrate", plan=True)
+        assert "the database is in" not in run("migrate")
+        run("check_counts")
+        assert "lists are the same bit for bit" in run("verify_lists")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.request
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,19 @@ from tests.processes import ROOT, free_port, wait_for
 
 
 @pytest.fixture(scope="module")
-def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`inquire-annotator`, installed from a wheel beside the packages of this environment."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The application's wheel."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT]
     subprocess.run(build, check=True, capture_output=True, timeout=300)
-    (wheel,) = folder.glob(f"inquire_annotator-{__version__}-*.whl")
+    (made,) = folder.glob(f"inquire_annotator-{__version__}-*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def command(wheel: Path) -> Path:
+    """`inquire-annotator`, installed from the wheel beside the packages of this environment."""
+    folder = wheel.parent
     venv.create(folder / "environment", with_pip=False)
     (packages,) = folder.glob("environment/lib/python*/site-packages")
     (packages / "others.pth").write_text("\n".join(site.getsitepackages()))
@@ -34,6 +42,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python.with_name("inquire-annotator")
 
 
+@pytest.mark.faults
 def test_an_installed_application_serves_its_pages_from_any_folder(
     command: Path, tmp_path: Path
 ) -> None:
@@ -71,12 +80,23 @@ def test_an_installed_application_serves_its_pages_from_any_folder(
         assert served.wait(60) is not None
 
 
-def test_an_installed_command_names_itself(command: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "HOME": str(tmp_path), "DJANGO_SETTINGS_MODULE": ""}
-    for name in ("VAR_DIR", "PYTHONPATH", "DJANGO_SETTINGS_MODULE", "XDG_DATA_HOME"):
+def test_everything_is_in_it_and_its_command_needs_no_checkout(wheel: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "packed"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packed)
+    files = packed / "annotator/files"
+    for folder in ("templates", "static"):
+        ours = {str(one.relative_to(ROOT)) for one in (ROOT / folder).rglob("*") if one.is_file()}
+        there = {str(one.relative_to(files)) for one in files.rglob("*")}
+        assert ours - there == set(), folder
+    assert list(packed.glob("demo/model/*.safetensors"))
+    [points] = packed.glob("*.dist-info/entry_points.txt")
+    assert "inquire-annotator = annotator.__main__:main" in points.read_text()
+    environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(packed)}
+    for name in ("VAR_DIR", "DJANGO_SETTINGS_MODULE", "XDG_DATA_HOME"):
         environment.pop(name, None)
     helped = subprocess.run(
-        [command, "help"],
+        [sys.executable, "-m", "annotator", "help"],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

@@ -72,6 +72,7 @@ class World:
     upload: str
     token: ApiToken
     """Of the admin."""
+    model: str
 
     @property
     def parameters(self) -> dict[str, dict[str, object]]:
@@ -215,4 +216,5 @@ def make_world(settings: Any, folder: Path) -> World:
         simulation,
         upload,
         token,
+        settings.EMBEDDING_MODEL,
     )

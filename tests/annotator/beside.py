@@ -1,0 +1,52 @@
+"""Databases beside the tests' own, on the same server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import psycopg2
+from django.db import connection
+
+from tests.databases import copy_database, execute
+from tests.settings import PROCESS
+
+
+def session(name: str) -> Any:
+    """A connection to a database of the tests' server, on which each statement commits."""
+    known = connection.settings_dict
+    made = psycopg2.connect(host=known["HOST"], user=known["USER"], dbname=name)
+    made.autocommit = True
+    return made
+
+
+def ask(name: str, statement: str) -> list[Any]:
+    """The rows of a statement on a database of the tests' server; none of one that returns none."""
+    with closing(session(name)) as own, own.cursor() as cursor:
+        cursor.execute(statement)
+        return list(cursor.fetchall()) if cursor.description else []
+
+
+@contextmanager
+def database_beside(name: str, template: str = "template1") -> Iterator[str]:
+    """A database while the block runs; its name, which begins with `name`."""
+    name = f"{name}_{PROCESS}"
+    copy_database(name, template)
+    try:
+        yield name
+    finally:
+        execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def working_on(name: str) -> Iterator[None]:
+    """Have this process's Django, in all its threads, work on another database."""
+    before = connection.settings_dict["NAME"]
+    connection.close()
+    connection.settings_dict["NAME"] = name
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = before
