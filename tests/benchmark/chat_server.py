@@ -69,7 +69,7 @@ class ChatServer:
     """Answers /v1/chat/completions on a port of its own."""
 
     #: What the next requests get instead of an answer, first to last: "500", "429", "garbage",
-    #: "html", "no_logprobs", "no_top", "filtered", "maybe", "slow", "refuse", "401", "redirect".
+    #: "no_logprobs", "no_top", "filtered", "maybe", "slow", "refuse", "401", "redirect".
     script: deque[str] = field(default_factory=deque)
     #: What every request gets, once the script is at its end.
     always: str = ""
@@ -83,7 +83,7 @@ class ChatServer:
     def __post_init__(self) -> None:
         self.requests: list[Asked] = []
         self.at_once = self.most_at_once = 0
-        self.lock = threading.Lock()
+        self.lock, self.closing = threading.Lock(), threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
@@ -94,6 +94,7 @@ class ChatServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -142,7 +143,9 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
                 server.most_at_once = max(server.most_at_once, server.at_once)
                 mood = server.script.popleft() if server.script else server.always
             try:
-                time.sleep(3.0 if mood == "slow" else server.delay)
+                if mood == "slow":
+                    server.closing.wait()
+                time.sleep(server.delay)
                 self._answer(sent, mood)
             except BrokenPipeError:
                 self.close_connection = True
@@ -160,8 +163,6 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
                 self._send(int(mood), error)
             elif mood == "redirect":
                 self._send(307, error)
-            elif mood == "html":
-                self._send(200, "<html>busy</html>")
             elif mood == "garbage":
                 self._send(200, {"choices": "none"})
             else:

@@ -12,7 +12,6 @@ from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.darwin_core import write
 from tests.benchmark.photos import photo_snapshot
 from tests.benchmark.snapshots import (
-    empty_snapshot,
     header,
     image,
     no_image_files,
@@ -26,36 +25,20 @@ DWC = "http://rs.tdwg.org/dwc/terms/"
 DC = "http://purl.org/dc/terms/"
 URN = re.compile(r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
-#: The elements of a data set in GBIF's metadata profile 1.3, in its order, and the fewest of each:
-#: github.com/gbif/eml-profile, eml-gbif-profile.xsd.
-PROFILE = {
-    "alternateIdentifier": 0,
-    "shortName": 0,
-    "title": 1,
-    "creator": 1,
-    "metadataProvider": 0,
-    "associatedParty": 0,
-    "pubDate": 1,
-    "language": 0,
-    "abstract": 1,
-    "keywordSet": 0,
-    "additionalInfo": 0,
-    "intellectualRights": 0,
-    "licensed": 0,
-    "distribution": 0,
-    "coverage": 0,
-    "purpose": 0,
-    "maintenance": 0,
-    "contact": 1,
-    "publisher": 0,
-    "methods": 0,
-    "project": 0,
-    "literatureCited": 0,
-}
+#: The elements of a data set in GBIF's metadata profile 1.3 in its order (eml-gbif-profile.xsd).
+PROFILE = (
+    "alternateIdentifier shortName title creator metadataProvider associatedParty pubDate language "
+    "abstract keywordSet additionalInfo intellectualRights licensed distribution coverage purpose "
+    "maintenance contact publisher methods project literatureCited"
+)
+NEEDED = {"title", "creator", "pubDate", "abstract", "contact"}
+
+pytestmark = pytest.mark.pure
 
 
-@pytest.fixture
-def written(tmp_path):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("written")
     files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     names = ("eml.xml", "measurement.csv", "meta.xml", "multimedia.csv", "occurrence.csv")
     assert sorted((file.name, file.access) for file in files) == [
@@ -140,7 +123,7 @@ def test_an_observation_has_its_terms(written):
     assert unknown[blank].tolist() == [""] * len(blank)
 
 
-def test_pandas_follows_a_query_over_space_and_time(written):
+def test_pandas_joins_what_was_measured_with_what_was_observed(written):
     observed = pd.read_csv(written / "all/occurrence.csv", parse_dates=["eventDate"])
     measured = pd.read_csv(written / "all/measurement.csv")
     frame = measured[measured["measurementValue"] == "relevant"].merge(observed, on="occurrenceID")
@@ -148,8 +131,6 @@ def test_pandas_follows_a_query_over_space_and_time(written):
         (3, 1), (8, 1), (3, 2), (13, 5), (8, 7), (21, 9),
     ]  # fmt: skip
     assert frame["eventDate"].dt.year.dropna().unique().tolist() == [2022]
-    placed = frame.groupby("query_id")["decimalLatitude"].max()
-    assert placed.to_dict() == {3: 52.5, 8: 52.5, 13: 52.5, 21: 52.5}
 
 
 def small(folder, images, **values):
@@ -202,32 +183,22 @@ def test_media_have_absolute_addresses_or_none(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("part", ["val", "all"])
-def test_metadata_have_the_structure_of_the_profile(written, part):
-    root = ElementTree.parse(written / part / "eml.xml").getroot()
+def test_metadata_have_the_structure_of_the_profile(written):
+    root = ElementTree.parse(written / "all" / "eml.xml").getroot()
     assert root.tag == "{https://eml.ecoinformatics.org/eml-2.2.0}eml"
     assert URN.fullmatch(root.get("packageId"))
     assert (root.get("scope"), bool(root.get("system"))) == ("system", True)
     (dataset,) = root
     assert dataset.tag == "dataset"
     tags = [element.tag for element in dataset]
-    assert tags == sorted(tags, key=list(PROFILE).index)
-    assert all(tags.count(name) >= fewest for name, fewest in PROFILE.items())
+    assert tags == sorted(tags, key=PROFILE.split().index)
+    assert set(tags) >= NEEDED
     for name in ("creator", "metadataProvider", "contact"):
-        assert [one.tag for one in dataset.find(name)] == ["organizationName"]
         assert dataset.find(f"{name}/organizationName").text == "ada"
     for name in ("abstract", "additionalInfo", "intellectualRights"):
-        assert [one.tag for one in dataset.find(name)] == ["para"]
         assert dataset.find(f"{name}/para").text
     assert dataset.find("title").text.startswith("Toy & Söhne v2: photos judged for its queries")
     assert dataset.find("pubDate").text == "2026-05-01"
-
-
-def test_without_judged_photos_there_are_columns(tmp_path):
-    write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
-    assert opened(tmp_path / "darwin_core/all") == {}
-    frame = read(tmp_path / "darwin_core/all/occurrence.csv")
-    assert "scientificName" in frame.columns
 
 
 def test_real_photographs_as_observations(tmp_path, shared_dir):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,13 +17,10 @@ from benchmark.releases.difference.difference import (
     without_test_labels,
 )
 from benchmark.releases.difference.text import NO_SNAPSHOT, NOTHING, markdown, sentences
-from benchmark.releases.snapshot.snapshot import (
-    Header,
-    Pair,
-    Snapshot,
-    SnapshotQuery,
-    SnapshotWriter,
-)
+from benchmark.releases.snapshot.snapshot import Header, Pair, Snapshot, SnapshotQuery
+from tests.benchmark.snapshots import pair, query, write_snapshot
+
+pytestmark = pytest.mark.pure
 
 HEADER = Header(
     name="Birds",
@@ -38,28 +34,9 @@ HEADER = Header(
     corpus_fingerprint="aa",
     rerank_model="toy",
 )
-QUERY = SnapshotQuery(
-    query_id=1,
-    text="a stork",
-    supercategory="Species",
-    category="Species ID",
-    iconic_group="Birds",
-    split="val",
-    species=[],
-    guidelines="",
-    scientific_terms=False,
-    model="toy",
-    list_depth=500,
-    list_size=500,
-    list_total=1000,
-    list_checksum="0",
-    annotators=1,
-    seconds=1.0,
+QUERY = query(
+    1, "a stork", category="Species ID", split="val", model="toy", list_depth=500, list_size=500
 )
-
-
-def pair(query_id: int, image_id: int, relevant: bool) -> Pair:
-    return Pair(query_id, image_id, relevant, votes=1, rank=None)
 
 
 def snapshot(
@@ -68,12 +45,7 @@ def snapshot(
     pairs: Iterable[Pair],
     header: Header = HEADER,
 ) -> Snapshot:
-    directory.mkdir()
-    writer = SnapshotWriter(directory)
-    writer.header(header)
-    writer.table("queries", queries)
-    writer.table("pairs", pairs)
-    return Snapshot(directory)
+    return write_snapshot(directory, header=header, queries=queries, pairs=pairs)
 
 
 @pytest.fixture
@@ -191,26 +163,16 @@ def test_the_document_has_a_table_for_each_change(old: Snapshot, new: Snapshot) 
         assert f"\n{row}\n" in shown
 
 
-def test_bars_and_line_ends_in_a_text_dont_break_the_table(tmp_path: Path, old: Snapshot) -> None:
-    named = snapshot(tmp_path / "named", [replace(QUERY, query_id=9, text="a|b\nc")], [])
-    shown = markdown(as_json(compare(old, named)), title="x", previous="y")
-    assert "| 9 | a\\|b c | val |" in shown
-
-
 def test_names_and_texts_are_no_markup(tmp_path: Path, old: Snapshot) -> None:
-    named = snapshot(tmp_path / "named", [replace(QUERY, query_id=9, text="<b> *x*")], [])
+    named = snapshot(tmp_path / "named", [replace(QUERY, query_id=9, text="<b> *x*|\nc")], [])
     shown = markdown(as_json(compare(old, named)), title="a*b v2", previous="a*b v1")
     assert "# a\\*b v2" in shown
-    assert "| 9 | \\<b\\> \\*x\\* | val |" in shown
+    assert "| 9 | \\<b\\> \\*x\\*\\| c | val |" in shown
 
 
-@pytest.mark.parametrize(
-    ("previous", "expected"),
-    [("", "This is the first version."), ("Birds v1", NO_SNAPSHOT)],
-)
-def test_where_nothing_can_be_compared(previous: str, expected: str) -> None:
-    nothing: dict[str, Any] = {}
-    assert expected in markdown(nothing, title="Birds v2", previous=previous)
+def test_where_nothing_can_be_compared() -> None:
+    for previous, expected in (("", "This is the first version."), ("Birds v1", NO_SNAPSHOT)):
+        assert expected in markdown({}, title="Birds v2", previous=previous)
 
 
 def test_without_labels_of_the_test_split_no_change_of_them_is_reported(

@@ -10,6 +10,8 @@ import pytest
 from benchmark.scoring import expectations as chance
 from benchmark.scoring import metrics
 
+pytestmark = pytest.mark.pure
+
 CUT = {
     chance.random_recall_at_k: metrics.recall_at_k,
     chance.random_capped_recall_at_k: metrics.capped_recall_at_k,
@@ -33,7 +35,6 @@ WHOLE_ALONE = {
     chance.random_rank_biased_residual: metrics.rank_biased_residual,
 }
 KS = [1, 2, 3, 5, 9]
-SETS = [(total, size) for size in range(1, 8) for total in range(1, size + 1)]
 
 
 def all_orders(total: int, size: int) -> np.ndarray:
@@ -42,37 +43,31 @@ def all_orders(total: int, size: int) -> np.ndarray:
     orders = np.zeros((len(places), size), dtype=bool)
     for row, chosen in enumerate(places):
         orders[row, list(chosen)] = True
-    assert len(orders) == math.comb(size, total)
     return orders
 
 
-@pytest.mark.parametrize(("total", "size"), SETS)
-def test_every_expectation_is_the_mean_over_all_orders(total, size):
-    orders = all_orders(total, size)
-    for expected, measure in CUT.items():
-        values = measure(orders, total, KS).mean(axis=0)
-        assert expected(total, size, KS) == pytest.approx(values, rel=1e-13)
-    for expected, measure in CUT_ALONE.items():
-        values = measure(orders, KS).mean(axis=0)
-        assert expected(total, size, KS) == pytest.approx(values, rel=1e-13)
-    for expected, measure in WHOLE.items():
-        assert expected(total, size) == pytest.approx(measure(orders, total).mean(), rel=1e-13)
-    for expected, measure in WHOLE_ALONE.items():
-        assert expected(total, size) == pytest.approx(measure(orders).mean(), rel=1e-13)
-
-
-@pytest.mark.parametrize(("total", "size"), SETS)
-def test_bpref_is_the_mean_over_all_orders_of_the_judged_images(total, size):
-    orders = all_orders(total, size)
-    values = metrics.bpref(orders, np.ones_like(orders), total, size)
-    assert chance.random_bpref(total, size) == pytest.approx(values.mean(), rel=1e-13)
+@pytest.mark.parametrize("size", range(1, 8))
+def test_every_expectation_is_the_mean_over_all_orders(size):
+    for total in range(1, size + 1):
+        orders = all_orders(total, size)
+        for expected, measure in CUT.items():
+            values = measure(orders, total, KS).mean(axis=0)
+            assert expected(total, size, KS) == pytest.approx(values, rel=1e-13)
+        for expected, measure in CUT_ALONE.items():
+            values = measure(orders, KS).mean(axis=0)
+            assert expected(total, size, KS) == pytest.approx(values, rel=1e-13)
+        for expected, measure in WHOLE.items():
+            assert expected(total, size) == pytest.approx(measure(orders, total).mean(), rel=1e-13)
+        for expected, measure in WHOLE_ALONE.items():
+            assert expected(total, size) == pytest.approx(measure(orders).mean(), rel=1e-13)
+        values = metrics.bpref(orders, np.ones_like(orders), total, size)
+        assert chance.random_bpref(total, size) == pytest.approx(values.mean(), rel=1e-13)
 
 
 @pytest.mark.parametrize("expected", [*CUT, *CUT_ALONE])
 def test_many_queries_at_once_give_what_each_gives_alone(expected):
     totals, sizes = np.array([[3, 1], [7, 7]]), np.array([10, 7])
     together = expected(totals, sizes, [4, 50])
-    assert together.shape == (2, 2, 2)
     for row in np.ndindex(2, 2):
         for column, k in enumerate((4, 50)):
             alone = expected(totals[row], sizes[row[1]], k)
@@ -107,11 +102,8 @@ def test_a_corpus_of_five_millions_is_stable_to_its_last_rank():
     assert chance.random_recall_at_k(131, size, 50) == pytest.approx(50 / size)
 
 
-def test_edges():
-    assert chance.random_average_precision_at_k(1, 1, 50) == 1.0
-    assert chance.random_average_precision_at_k(3000, 3000, 50) == pytest.approx(1.0)
+def test_a_query_without_images_has_nothing_judged():
     assert chance.random_judged_at_k([0, 5], [0, 10], 5).tolist() == [0.0, 0.5]
-    assert chance.random_ndcg_at_k(np.ones(0, int), 7, [1, 5]).shape == (0, 2)
 
 
 @pytest.mark.parametrize("expected", CUT)
@@ -122,8 +114,3 @@ def test_impossible_sets_are_refused(expected):
         expected(1, 3, 0)
     with pytest.raises(ValueError, match="without relevant"):
         expected([1, 0], 3, 1)
-
-
-def test_more_judged_images_than_images_are_refused():
-    with pytest.raises(ValueError, match="more judged images"):
-        chance.random_judged_at_k(4, 3, 50)

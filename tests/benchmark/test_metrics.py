@@ -23,32 +23,23 @@ from benchmark.scoring.metrics import (
     reciprocal_rank_at_k,
 )
 
+pytestmark = pytest.mark.pure
+
 WITH_TOTALS = [recall_at_k, capped_recall_at_k, average_precision_at_k, ndcg_at_k]
 
 
-def test_average_precision_has_the_values_of_inquires_appendix():
+def test_values_that_papers_print():
+    # INQUIRE's appendix.
     assert average_precision_at_k([1, 0, 0, 0, 0], 2, 5) == 0.5
     assert average_precision_at_k([1, 0, 0, 0, 1], 2, 5) == 0.7
-
-
-@pytest.mark.parametrize(
-    ("order", "expected"),
-    [
+    # ECCV Caption, appendix D.1, "the number of the positives is 8".
+    for order, expected in (
         ([0, 1, 1, 1, 1, 1, 1, 1], 66.0),
         ([1, 0, 0, 0, 0, 0, 0, 0], 12.5),
         ([0, 0, 0, 0, 0, 1, 1, 1], 10.3),
-        ([0, 0, 0, 0, 1, 0, 0, 0], 2.5),
         ([0, 0, 0, 0, 0, 0, 0, 0], 0.0),
-    ],
-)
-def test_map_at_r_has_the_values_of_the_eccv_caption_paper(order, expected):
-    # Appendix D.1, "the number of the positives is 8".
-    assert round(100 * float(average_precision_at_r(order, 8)), 1) == expected
-
-
-def test_average_precision_is_normalised_by_k_where_there_are_more_positives():
-    assert average_precision_at_k([1] * 5, 1000, 5) == 1.0
-    assert average_precision_at_k([1, 0, 0, 0, 0], 1000, 5) == 0.2
+    ):
+        assert round(100 * float(average_precision_at_r(order, 8)), 1) == expected
 
 
 def test_measures_by_hand():
@@ -63,6 +54,8 @@ def test_measures_by_hand():
     assert r_precision(order, 2) == 0.5
     assert average_precision_at_r(order, 2) == 0.25
     assert judged_at_k([1, 1, 0, 1], 4) == 0.75
+    # Over k where there are more relevant images.
+    assert average_precision_at_k([1, 0, 0, 0, 0], 1000, 5) == 0.2
 
 
 def test_what_stands_beyond_the_cut_is_not_looked_at():
@@ -107,12 +100,6 @@ def test_many_rankings_and_cutoffs_at_once_give_what_each_gives_alone():
             assert together[row] == measure(hits[row], totals[row])
 
 
-def test_one_total_serves_all_rankings():
-    hits = [[1, 0], [0, 1]]
-    assert recall_at_k(hits, 2, 2).tolist() == [0.5, 0.5]
-    assert average_precision_at_k(hits, [2, 4], 2).tolist() == [0.5, 0.25]
-
-
 def test_no_rankings_and_rankings_of_nothing_have_their_shapes():
     assert average_precision_at_k(np.zeros((0, 5)), np.zeros(0, int) + 1, [1, 5]).shape == (0, 2)
     assert ndcg_at_k(np.zeros((0, 5)), np.ones(0, int), 5).shape == (0,)
@@ -120,31 +107,15 @@ def test_no_rankings_and_rankings_of_nothing_have_their_shapes():
 
 
 @pytest.mark.parametrize("measure", WITH_TOTALS)
-@pytest.mark.parametrize(
-    ("order", "k", "total", "message"),
-    [
-        ([1], 0, 1, "k must be at least 1"),
+def test_impossible_arguments_are_refused(measure):
+    for order, k, total, message in (
         ([1], [1, 0], 1, "k must be at least 1"),
         ([1], 1.5, 1, "k must be a whole number"),
         ([0], 1, 0, "without relevant"),
-        ([1, 1], 2, 1, "2 hits, but only 1"),
         ([[1, 0], [1, 1]], 2, [1, 1], "2 hits, but only 1"),
-    ],
-)
-def test_impossible_arguments_are_refused(measure, order, k, total, message):
-    with pytest.raises(ValueError, match=message):
-        measure(order, total, k)
-
-
-@pytest.mark.parametrize("measure", [precision_at_k, reciprocal_rank_at_k, judged_at_k])
-def test_k_must_be_positive(measure):
-    with pytest.raises(ValueError, match="k must be"):
-        measure([1], 0)
-
-
-def test_a_single_truth_value_is_no_ranking():
-    with pytest.raises(ValueError, match="a list of truth values"):
-        precision_at_k(True, 1)
+    ):
+        with pytest.raises(ValueError, match=message):
+            measure(order, total, k)
 
 
 @st.composite
@@ -165,7 +136,7 @@ def appendix_g(order: list[bool], k: int, total: int) -> float:
     return value / min(k, total)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(queries())
 def test_average_precision_is_the_formula_of_inquires_appendix(query):
     order, k, total = query
@@ -173,21 +144,7 @@ def test_average_precision_is_the_formula_of_inquires_appendix(query):
     assert average_precision_at_r(order, total) == pytest.approx(appendix_g(order, total, total))
 
 
-@settings(max_examples=200, deadline=None)
-@given(queries(), st.integers(0, 39))
-def test_one_more_hit_among_the_first_k_always_raises_ap(query, position):
-    order, k, total = query
-    order = (order + [False] * k)[:k]
-    if order[position % k]:
-        return
-    more = order.copy()
-    more[position % k] = True
-    total = max(total, sum(more))
-    before = average_precision_at_k(order, total, k)
-    assert before < average_precision_at_k(more, total, k) <= 1.0
-
-
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(queries())
 def test_every_measure_is_between_0_and_1_and_1_for_the_best_order(query):
     order, k, total = query

@@ -21,6 +21,8 @@ from retrieval.images.storage import image_store
 from tests.benchmark.chat_server import ChatServer, expected_score, yes_no
 from tests.processes import free_port
 
+pytestmark = pytest.mark.pure
+
 KEY = "a-key-of-tests"
 PROMPT = 'Does this image show a fox? Answer with "Yes" or "No" and nothing else.'
 
@@ -60,9 +62,6 @@ def test_a_request_is_what_the_protocol_asks_for(server, client):
     assert (reply.score.yes, reply.score.no) == yes_no(sent.prompt, sent.jpeg)
     assert reply.score.score == pytest.approx(expected_score(sent.prompt, sent.jpeg), abs=1e-12)
     assert (reply.usage, reply.usage_known) == (Usage(1, 800, 1), True)
-
-
-def test_a_server_that_counts_no_tokens_differs_from_one_that_does(server, client):
     server.counts_tokens = False
     reply = ask(client)
     assert (reply.usage, reply.usage_known) == (Usage(1, 0, 0), False)
@@ -73,13 +72,11 @@ def test_a_server_that_counts_no_tokens_differs_from_one_that_does(server, clien
     [
         ("no_logprobs", EndpointRefused, "without log-probabilities"),
         ("no_top", EndpointRefused, "top_logprobs"),
-        ("401", EndpointRefused, "refuses with status 401"),
         ("404", EndpointRefused, "refuses with status 404"),
         ("redirect", EndpointRefused, "status 307"),
         ("refuse", ImageFailed, "status 400: .*can't open this picture"),
         ("filtered", ImageFailed, "no answer: it ended with 'content_filter'"),
         ("maybe", ImageFailed, "neither yes nor no; .*'Perhaps', 'The'"),
-        ("html", ImageFailed, "response can't be read"),
         ("garbage", ImageFailed, "response can't be read"),
     ],
 )
@@ -91,33 +88,24 @@ def test_what_another_try_would_not_mend(server, client, mood, kind, text):
     assert KEY not in str(raised.value)
 
 
-@pytest.mark.parametrize("mood", ["429", "500", "503"])
-def test_trouble_that_passes_is_waited_out(server, client, mood):
-    server.script.extend([mood, mood])
-    assert ask(client).usage_known
-    assert len(server.requests) == 3
+def test_trouble_that_passes_is_waited_out_and_counted(server):
+    server.retry_after = "0.01"
+    server.script.extend(["429", "503"])
+    again = []
+    with Client(
+        base_url=server.url, model="m", timeout=1, on_retry=lambda: again.append(1)
+    ) as client:
+        assert ask(client).usage_known
+    assert (len(server.requests), len(again)) == (3, 2)
 
 
-@pytest.mark.parametrize(
-    ("mood", "kind"), [("429", EndpointRefused), ("500", ImageFailed), ("503", ImageFailed)]
-)
+@pytest.mark.parametrize(("mood", "kind"), [("429", EndpointRefused), ("500", ImageFailed)])
 def test_trouble_that_stays_is_named_without_the_key(server, client, mood, kind):
     server.always = mood
     with pytest.raises(kind, match=f"status {mood}: told to: {mood}") as raised:
         ask(client)
     assert len(server.requests) == 1 + client_module.MAX_RETRIES
     assert KEY not in str(raised.value)
-
-
-def test_every_request_that_is_sent_again_is_counted(server):
-    server.retry_after = "0.01"
-    server.script.extend(["503", "503"])
-    again = []
-    with Client(
-        base_url=server.url, model="m", timeout=1, on_retry=lambda: again.append(1)
-    ) as client:
-        ask(client)
-    assert len(again) == 2
 
 
 def test_a_server_that_is_away_or_slow(server, monkeypatch):
@@ -129,7 +117,7 @@ def test_a_server_that_is_away_or_slow(server, monkeypatch):
         ask(client)
     server.always = "slow"
     with (
-        Client(base_url=server.url, model="m", timeout=1) as client,
+        Client(base_url=server.url, model="m", timeout=0.2) as client,
         pytest.raises(ImageFailed, match="didn't answer in time"),
     ):
         ask(client)
@@ -153,7 +141,7 @@ def test_a_key_that_is_none_is_named_without_telling_it(settings):
 @pytest.mark.parametrize(
     "data",
     [
-        None, [], "text", {"choices": []}, {"choices": [3]}, {"choices": {"0": {}}},
+        None, "text", {"choices": []}, {"choices": [3]}, {"choices": {"0": {}}},
         {"choices": [{"logprobs": {"content": [{"token": "Yes", "top_logprobs": [4]}]}}]},
         {"choices": [{"logprobs": {"content": [{"top_logprobs": [
             {"token": "Yes", "logprob": "high"}]}]}}]},
@@ -180,20 +168,9 @@ def test_a_blank_first_token_is_passed_over():
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        (" http://127.0.0.1:8001/v1/ ", "http://127.0.0.1:8001/v1"),
-        ("https://models.example/v1", "https://models.example/v1"),
-    ],
-)
-def test_an_address_has_one_form(text, kept):
-    assert base_address(text) == kept
-
-
-@pytest.mark.parametrize(
     "text",
     [
-        "", "models.example/v1", "file:///etc/passwd", "http://", "ftp://models.example",
+        "", "models.example/v1", "file:///etc/passwd", "http://",
         "https://user:secret@models.example/v1", "https://models.example/v1?key=secret",
         "https://models.example/#a", "http://[::1", "http://a:port/", "https://a/" + "b" * 300,
     ],
@@ -201,6 +178,7 @@ def test_an_address_has_one_form(text, kept):
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(BadAddress):
         base_address(text)
+    assert base_address(" http://127.0.0.1:8001/v1/ ") == "http://127.0.0.1:8001/v1"
 
 
 def photo(width, height, format="JPEG", mode="RGB"):
@@ -214,23 +192,20 @@ def stored(data, side):
     return SentImage(ImageRef(image.sha256, None, ""), image.width, image.height, side)
 
 
-def test_a_image_that_fits_is_sent_as_it_is_shown(var_dir):
+def test_an_image_that_fits_is_sent_as_it_is_shown(var_dir):
     data = photo(60, 40)
     image = stored(data, side=60)
     assert image.jpeg() == data
     assert image.fingerprint == image.ref.sha256
+    image = stored(photo(60, 40, "PNG"), side=60)
+    with PillowImage.open(io.BytesIO(image.jpeg())) as sent:
+        assert (sent.format, sent.size) == ("JPEG", (60, 40))
 
 
-@pytest.mark.parametrize(("format", "mode"), [("JPEG", "RGB"), ("JPEG", "L"), ("PNG", "RGBA")])
+@pytest.mark.parametrize(("format", "mode"), [("JPEG", "L"), ("PNG", "RGBA")])
 def test_a_larger_image_is_sent_smaller(var_dir, format, mode):
     image = stored(photo(60, 40, format, mode), side=30)
     with PillowImage.open(io.BytesIO(image.jpeg())) as sent:
         assert (sent.format, sent.size, sent.mode) == ("JPEG", (30, 20), "RGB")
     other = SentImage(image.ref, 60, 40, 31)
     assert len({image.fingerprint, other.fingerprint, image.ref.sha256}) == 3
-
-
-def test_a_image_of_another_format_is_sent_as_jpeg(var_dir):
-    image = stored(photo(60, 40, "PNG"), side=60)
-    with PillowImage.open(io.BytesIO(image.jpeg())) as sent:
-        assert (sent.format, sent.size) == ("JPEG", (60, 40))

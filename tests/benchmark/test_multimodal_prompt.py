@@ -13,7 +13,8 @@ from benchmark.reranking.multimodal.prompt import (
     prompt_sha256,
     score_from_logprobs,
 )
-from labeling.queries.files import read_queries
+
+pytestmark = pytest.mark.pure
 
 LOG = math.log
 
@@ -23,37 +24,9 @@ def test_the_prompt_is_the_papers():
         "Does this image show a mongoose standing upright alert? "
         'Answer with "Yes" or "No" and nothing else.'
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("A meadowlark vocalizing", "A meadowlark vocalizing"),
-        ("red fox showing signs of sarcoptic mange ", "red fox showing signs of sarcoptic mange"),
-        ("  two storks on a nest. ", "two storks on a nest."),
-        ('frog with the "la gruta" color morph', 'frog with the "la gruta" color morph'),
-        ("a {query} in braces", "a {query} in braces"),
-    ],
-)
-def test_a_querys_text_keeps_all_but_blanks_around_it(text, shown):
-    assert prompt_for(text).startswith(f"Does this image show {shown}? Answer")
-
-
-def test_a_prompt_is_known_by_its_hash():
+    for text in ("red fox showing mange ", "  two storks. ", 'a "la gruta"', "a {query} in braces"):
+        assert prompt_for(text).startswith(f"Does this image show {text.strip()}? Answer")
     assert prompt_sha256("ä") == hashlib.sha256("ä".encode()).hexdigest()
-
-
-def test_each_real_query_makes_one_question(shared_dir):
-    texts = []
-    for split in ("val", "test"):
-        path = shared_dir / "inquire" / f"inquire_queries_{split}.csv"
-        with path.open("rb") as file:
-            rows, errors = read_queries(file, name=path.name)
-        assert not errors
-        texts += [row.query_text for row in rows]
-    prompts = {prompt_for(text) for text in texts}
-    assert len(prompts) == len(texts) == 250
-    assert all(prompt.count("? Answer") == 1 and " ?" not in prompt for prompt in prompts)
 
 
 def test_the_score_is_yes_against_no():
@@ -81,9 +54,7 @@ def test_an_answer_that_is_not_reported_counts_as_the_smallest_that_is():
     score = score_from_logprobs([(token.replace("Yes", "No"), value) for token, value in pairs])
     assert score.yes is None
     assert score.score == pytest.approx(0.05 / 0.85, abs=1e-12)
-
-
-def test_an_impossible_spelling_counts_for_nothing():
+    # An impossible spelling counts for nothing.
     score = score_from_logprobs([("Yes", LOG(0.5)), ("No", -math.inf), ("The", LOG(0.25))])
     assert score.no is None
     assert score.score == pytest.approx(0.5 / 0.75, abs=1e-12)
@@ -97,10 +68,10 @@ def test_extreme_log_probabilities_stay_within_0_and_1():
     )
 
 
-@pytest.mark.parametrize("pairs", [[], [("Perhaps", -0.1), ("The", -3.0)], [("Yes", -math.inf)]])
-def test_neither_yes_nor_no_is_no_score(pairs):
-    with pytest.raises(NoAnswer, match="neither yes nor no"):
-        score_from_logprobs(pairs)
+def test_neither_yes_nor_no_is_no_score():
+    for pairs in ([], [("Perhaps", -0.1), ("The", -3.0)], [("Yes", -math.inf)]):
+        with pytest.raises(NoAnswer, match="neither yes nor no"):
+            score_from_logprobs(pairs)
 
 
 def test_tokens_cost_their_price():
@@ -109,17 +80,5 @@ def test_tokens_cost_their_price():
     assert Prices(2.5, 10.0).cost(usage) == pytest.approx(0.00504)
     assert Prices(0, 0).cost(usage) == 0
     assert Prices(2.5, None).cost(usage) is None
-
-
-@pytest.mark.parametrize(
-    ("amount", "shown"),
-    [
-        (0, "$0.00"),
-        (0.5, "$0.50"),
-        (0.0241, "$0.0241"),
-        (0.01005, "$0.01"),
-        (1234.567, "$1,234.57"),
-    ],
-)
-def test_amounts_are_written_for_people(amount, shown):
-    assert dollars(amount) == shown
+    amounts = {0: "$0.00", 0.5: "$0.50", 0.0241: "$0.0241", 0.01005: "$0.01", 1234.567: "$1,234.57"}
+    assert {amount: dollars(amount) for amount in amounts} == amounts

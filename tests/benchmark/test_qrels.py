@@ -5,6 +5,8 @@ import pytest
 
 from benchmark.scoring.qrels import Qrels
 
+pytestmark = pytest.mark.pure
+
 PAIRS = [(9, 5, True), (3, 8, False), (3, 2, True), (9, 1, False), (3, 9, True)]
 
 
@@ -37,15 +39,7 @@ def test_nothing_is_nothing():
     assert made.totals().tolist() == []
 
 
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        ([*PAIRS, (9, 5, False)], "twice"),
-        ([(3, 1, True), (3, 1, True)], "twice"),
-        ([*PAIRS, (5, 5, False)], "isn't named"),
-        ([(3, 1, True), (10, 1, True)], "isn't named"),
-    ],
-)
-def test_impossible_pairs_are_refused(pairs, message):
-    with pytest.raises(ValueError, match=message):
-        Qrels.from_pairs([9, 3, 4], pairs)
+def test_impossible_pairs_are_refused():
+    for pair, message in (((9, 5, False), "twice"), ((5, 5, False), "isn't named")):
+        with pytest.raises(ValueError, match=message):
+            Qrels.from_pairs([9, 3, 4], [*PAIRS, pair])

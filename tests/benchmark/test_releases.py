@@ -1,19 +1,17 @@
 """Releases: what goes in, byte for byte, made once and never changed."""
 
 import hashlib
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from benchmark.releases import labels, selectors, services
 from benchmark.releases.models import Release
-from benchmark.releases.snapshot.release_files import QUERY_FILES, RELEASE_FILES
+from benchmark.releases.snapshot.release_files import RELEASE_FILES
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
 from labeling.queries.models import Query
@@ -42,12 +40,6 @@ def export(name: str, directory: Path, **options: Any) -> dict[str, str]:
     return contents(directory)
 
 
-def job_run(release: Release) -> Slice:
-    """Do the job of a release."""
-    assert release.job_id is not None
-    return job_slice_run(job_id=release.job_id)
-
-
 @pytest.fixture
 def labeled(query, judge, annotator, other_annotator, reviewer) -> Query:
     """A query with every way to a consensus, and others that must not go into a release."""
@@ -67,8 +59,9 @@ def labeled(query, judge, annotator, other_annotator, reviewer) -> Query:
     return query
 
 
-def test_the_files_of_a_release_exactly(labeled, var_dir, tmp_path):
-    assert export("v1", tmp_path / "out") == {
+def test_the_files_of_a_release_exactly_with_counts_and_checksums(labeled, var_dir, tmp_path):
+    release = services.release_export(name="v1", directory=tmp_path / "out", new=True)
+    assert contents(tmp_path / "out") == {
         "inquire_queries_val.csv": QUERY_HEADER + '0,7,"a ""blue"" fox",Species,Species ID,\n',
         "inquire_queries_test.csv": QUERY_HEADER
         + '1,30,two storks on a nest ,Behavior,"Mating, Courtship, Reproduction",Birds\n',
@@ -85,63 +78,6 @@ def test_the_files_of_a_release_exactly(labeled, var_dir, tmp_path):
         # Image 4 is not in the list.
         "30,4,unsure,annotator_1,,0.000,search\n",
     }
-
-
-def test_ranks_are_those_of_the_released_list(query, judge, annotator, var_dir, tmp_path):
-    old = make_list(query, [1, 2])
-    # Stored: the rank in the list of the query's earlier text, or none at all.
-    judge(query, 1, annotator, "relevant", rank=1, candidate_list=old)
-    judge(query, 2, annotator, "relevant", rank=2, candidate_list=old)
-    judge(query, 3, annotator, "relevant", source="import")
-    # A list that was given up since leaves its ranks behind.
-    judge(query, 4, annotator, "relevant", rank=9)
-    current = make_list(query, [3, 5, 1, 4])
-    judge(query, 5, annotator, "relevant", rank=2, candidate_list=current)
-    # Another query's list says nothing about this one's.
-    make_list(make_query(7, "a fox"), [2])
-    rows = export("v1", tmp_path / "out")["judgments.csv"].splitlines()[1:]
-    ranks = {row.split(",")[1]: row.split(",")[4] for row in rows}
-    assert ranks == {"1": "3", "2": "", "3": "1", "4": "4", "5": "2"}
-
-
-def test_ranks_take_no_query_more_for_more_judgments(
-    query, judge, annotator, other_annotator, django_assert_num_queries
-):
-    make_list(query, [1, 2, 3])
-    judge(query, 1, annotator, "relevant")
-    # Who the annotators are, and the rows.
-    with django_assert_num_queries(2):
-        assert [row.rank for row, _ in labels.released_judgments()] == [1]
-    for image in (2, 3, 4):
-        judge(query, image, other_annotator, "relevant")
-    with django_assert_num_queries(2):
-        assert [row.rank for row, _ in labels.released_judgments()] == [1, 2, 3, None]
-
-
-def test_two_releases_of_one_state_are_equal_byte_for_byte(labeled, var_dir, tmp_path):
-    assert export("v1", tmp_path / "one") == export("v2", tmp_path / "two")
-
-
-def test_no_complete_query_gives_files_of_headers(db, var_dir, tmp_path):
-    files = export("v1", tmp_path / "out")
-    assert [files[name].count("\n") for name in RELEASE_FILES] == [1, 1, 1, 1]
-
-
-def test_the_released_inquire_queries_come_out_as_they_went_in(db, var_dir, tmp_path, shared_dir):
-    released = {name: shared_dir / "inquire" / name for name in QUERY_FILES.values()}
-    call_command("import_queries", *map(str, released.values()), stdout=io.StringIO())
-    assert Query.objects.update(state=Query.State.COMPLETE) == 250
-    services.release_export(name="INQUIRE", directory=tmp_path / "out", new=True)
-    written = {name: (tmp_path / "out" / name).read_bytes() for name in released}
-    name = QUERY_FILES["test"]
-    assert written[name] == released[name].read_bytes()
-    name = QUERY_FILES["val"]
-    # The released validation file is shuffled; its rows are the same.
-    assert sorted(written[name].splitlines()) == sorted(released[name].read_bytes().splitlines())
-
-
-def test_a_release_records_counts_and_checksums(labeled, var_dir, tmp_path):
-    release = services.release_export(name="v1", directory=tmp_path / "out", new=True)
     counts = (release.val_queries, release.test_queries, release.positives, release.judgments)
     assert counts == (1, 1, 2, 7)
     for entry in release.file_list:
@@ -153,6 +89,28 @@ def test_a_release_records_counts_and_checksums(labeled, var_dir, tmp_path):
     assert set(names) >= {*RELEASE_FILES, "manifest.json", "difference.md", "snapshot/release.json"}
     assert len(set(names)) == len(names)
     assert set(every_byte(tmp_path / "out")) == set(names)
+    # Of the same state another release has the same files.
+    assert export("v2", tmp_path / "two") == contents(tmp_path / "out")
+
+
+def test_ranks_are_those_of_the_released_list_in_two_statements(
+    query, judge, annotator, django_assert_num_queries
+):
+    old = make_list(query, [1, 2])
+    # Stored: the rank in the list of the query's earlier text, or none at all.
+    judge(query, 1, annotator, "relevant", rank=1, candidate_list=old)
+    judge(query, 2, annotator, "relevant", rank=2, candidate_list=old)
+    judge(query, 3, annotator, "relevant", source="import")
+    # A list that was given up since leaves its ranks behind.
+    judge(query, 4, annotator, "relevant", rank=9)
+    current = make_list(query, [3, 5, 1, 4])
+    judge(query, 5, annotator, "relevant", rank=2, candidate_list=current)
+    # Another query's list says nothing about this one's.
+    make_list(make_query(7, "a fox"), [2])
+    # Who the annotators are, and the rows.
+    with django_assert_num_queries(2):
+        ranks = {row.image_id: row.rank for row, _ in labels.released_judgments()}
+    assert ranks == {1: 3, 2: None, 3: 1, 4: 4, 5: 2}
 
 
 def test_a_release_never_changes_after_it_is_made(labeled, judge, annotator, var_dir, tmp_path):
@@ -161,57 +119,44 @@ def test_a_release_never_changes_after_it_is_made(labeled, judge, annotator, var
     services.release_export(name="v1", directory=tmp_path / "two")
     assert contents(tmp_path / "two") == before
     assert export("v2", tmp_path / "three") != before
-
-
-def test_the_database_refuses_every_change_of_a_made_release(db, var_dir, tmp_path):
-    release = services.release_export(name="v1", directory=tmp_path / "one", new=True)
-    before = Release.objects.values().get()
+    release = selectors.release_find(name="v1")
+    row = Release.objects.filter(pk=release.pk).values()
+    was = row.get()
     for change in (
-        {"name": "v1.1"},
-        {"version": 7},
-        {"origin": "imported"},
-        {"options": {"rerank_model": "other"}},
-        {"header": {}},
-        {"difference": {"added": []}},
-        {"file_list": [{"name": "other"}]},
-        {"archive": {}},
-        {"positives": 99},
-        {"made_at": None},
-    ):
+        {"name": "v1.1"}, {"version": 7}, {"origin": "imported"}, {"header": {}}, {"archive": {}},
+        {"options": {"rerank_model": "other"}}, {"difference": {"added": []}}, {"positives": 99},
+        {"file_list": [{"name": "other"}]}, {"made_at": None},
+    ):  # fmt: skip
         with pytest.raises(IntegrityError, match="is made and never changes"), transaction.atomic():
-            Release.objects.filter(pk=release.pk).update(**change)
-        assert Release.objects.values().get() == before
-
-
-@pytest.mark.parametrize("damage", ["lost", "changed"])
-def test_lost_or_changed_files_of_a_release_are_not_given_out(labeled, var_dir, tmp_path, damage):
-    release = services.release_export(name="v1", directory=tmp_path / "one", new=True)
+            row.update(**change)
+    assert row.get() == was
+    # Only its listed files are found, and none that was changed or lost is given out.
+    (release.directory / "secret").write_text("not listed")
+    for name in ("secret", "../1/judgments.csv", "../../secret_key", "", "."):
+        assert selectors.release_file_path(release=release, name=name) is None
     path = release.directory / "judgments.csv"
-    if damage == "lost":
-        path.unlink()
-    else:
-        path.write_text(path.read_text().replace("unsure", "relevant"))
-    expected = "is gone" if damage == "lost" else "is not as it was made"
-    with pytest.raises(services.ReleaseUnusable, match=expected):
-        services.release_export(name="v1", directory=tmp_path / "two")
-    assert not (tmp_path / "two").exists()
+    assert selectors.release_file_path(release=release, name="judgments.csv") == path
+    path.write_text(path.read_text().replace("unsure", "relevant"))
+    with pytest.raises(services.ReleaseUnusable, match="is not as it was made"):
+        services.release_export(name="v1", directory=tmp_path / "four")
+    path.unlink()
+    with pytest.raises(services.ReleaseUnusable, match="is gone"):
+        services.release_export(name="v1", directory=tmp_path / "four")
+    assert not (tmp_path / "four").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
+def test_impossible_names_are_refused_and_leave_nothing(db, var_dir, tmp_path):
+    for name, expected in (
         ("  ", "cannot be blank"),
         ("x" * 101, "at most 100 characters"),
         ("a\nb", "be printed"),
         ("Birds v2", "by its version or number"),
         ("12", "by its version or number"),
-    ],
-)
-def test_impossible_names_are_refused_and_leave_nothing(db, var_dir, tmp_path, name, expected):
-    with pytest.raises(ValidationError, match=expected):
-        services.release_export(name=name, directory=tmp_path / "out", new=True)
-    with pytest.raises(ValidationError, match=expected):
-        services.release_create(name=name, created_by=None)
+    ):
+        with pytest.raises(ValidationError, match=expected):
+            services.release_export(name=name, directory=tmp_path / "out", new=True)
+        with pytest.raises(ValidationError, match=expected):
+            services.release_create(name=name, created_by=None)
     assert not (tmp_path / "out").exists()
     assert not Release.objects.exists()
 
@@ -219,6 +164,11 @@ def test_impossible_names_are_refused_and_leave_nothing(db, var_dir, tmp_path, n
 def test_a_job_makes_a_release_and_a_repeat_changes_nothing(labeled, admin, var_dir):
     release = services.release_create(name=" v1 ", created_by=admin)
     assert (release.name, release.state) == ("v1", "queued")
+    assert selectors.release_file_path(release=release, name="judgments.csv") is None
+    # What a killed worker left is replaced.
+    for name in (str(release.pk), f".{release.pk}.partial-{7:032x}"):
+        (release.directory.parent / name).mkdir(parents=True)
+        (release.directory.parent / name / "judgments.csv").write_text("half")
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
     release = selectors.releases().get()
     steps = release.job.result["steps"]
@@ -228,25 +178,14 @@ def test_a_job_makes_a_release_and_a_repeat_changes_nothing(labeled, admin, var_
         "title": "Judgments and their consensus", "state": "done", "done": 7, "total": 7,
     }  # fmt: skip
     made_at, files = release.made_at, every_byte(release.directory)
+    assert [path.name for path in release.directory.parent.iterdir()] == [str(release.pk)]
+    listed = {entry["name"] for entry in release.file_list}
+    assert set(files) == listed | {"v1-v1.zip", "v1-v1-open.zip"}
     Job.objects.filter(pk=release.job_id).update(state=Job.State.QUEUED)
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
     release = selectors.releases().get()
     assert (release.made_at, release.job.done) == (made_at, len(steps))
     assert every_byte(release.directory) == files
-
-
-def test_what_a_killed_worker_left_is_replaced(labeled, admin, var_dir):
-    release = services.release_create(name="v1", created_by=admin)
-    for name in (str(release.pk), f".{release.pk}.partial-{7:032x}"):
-        (release.directory.parent / name).mkdir(parents=True)
-        (release.directory.parent / name / "judgments.csv").write_text("half")
-    assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
-    assert [path.name for path in release.directory.parent.iterdir()] == [str(release.pk)]
-    assert contents(release.directory)["judgments.csv"].count("\n") == 8
-    archives = {"v1-v1.zip", "v1-v1-open.zip"}
-    assert set(every_byte(release.directory)) == archives | {
-        entry["name"] for entry in selectors.releases().get().file_list
-    }
 
 
 def test_a_failed_release_can_be_begun_again_under_its_name(labeled, admin, var_dir):
@@ -264,18 +203,6 @@ def test_a_failed_release_can_be_begun_again_under_its_name(labeled, admin, var_
     assert again.options["include_images"] is True
     assert job_slice_run(job_id=again.job_id) is Slice.FINISHED
     assert selectors.releases().get().state == "done"
-
-
-def test_only_listed_files_of_a_made_release_are_found(labeled, admin, var_dir):
-    release = services.release_create(name="v1", created_by=admin)
-    assert selectors.release_file_path(release=release, name="judgments.csv") is None
-    job_slice_run(job_id=release.job_id)
-    release.refresh_from_db()
-    path = selectors.release_file_path(release=release, name="judgments.csv")
-    assert path == release.directory / "judgments.csv"
-    (release.directory / "secret").write_text("not listed")
-    for name in ("secret", "../1/judgments.csv", "../../secret_key", "", "."):
-        assert selectors.release_file_path(release=release, name=name) is None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -17,6 +17,8 @@ from benchmark.scoring.run_files import (
 )
 from core.csv_rows import MAX_ERRORS
 
+pytestmark = pytest.mark.pure
+
 
 def read(data: str | bytes, **options):
     raw = data.encode() if isinstance(data, str) else data
@@ -29,9 +31,6 @@ def read(data: str | bytes, **options):
 def test_scores_decide_the_order_and_the_smaller_id_breaks_ties():
     lines = ["3 Q0 20 1 0.5 t", "3 Q0 9 2 0.5 t", "3 Q0 7 3 0.9 t", "3 Q0 100 4 -1e-3 t"]
     assert read("\n".join(lines)) == ({3: [7, 9, 20, 100]}, [])
-
-
-def test_negative_zero_ties_with_zero():
     assert read("1 Q0 5 1 0.0 t\n1 Q0 4 1 -0.0 t\n")[0] == {1: [4, 5]}
 
 
@@ -60,9 +59,7 @@ def test_ids_of_64_bits_are_kept_exactly():
     ("line", "expected"),
     [
         ("query_id,image_id,score", "csv"),
-        ("query_id, image_id, score, a, b, c", "csv"),
         ("1 Q0 5 1 0.5 my,run", "trec"),
-        ("1 Q0 5 1 0.5 run", "trec"),
         ('{"query_id": 1, "image_id": 5, "score": 0.5}', "jsonl"),
         (" {", "jsonl"),
     ],
@@ -75,13 +72,9 @@ def test_the_format_follows_from_the_content(line, expected):
     ("line", "expected"),
     [
         ("1 Q0 5 1 0.5", "line 2: 5 fields where a TREC run has 6"),
-        ("x Q0 5 1 0.5 t", "line 2, query_id: 'x' is not a whole number"),
-        ("1 Q0 5.0 1 0.5 t", "line 2, image_id: '5.0' is not a whole number"),
         ("1 Q0 9223372036854775808 1 1 t", "line 2, image_id: '9223372036854775808' is not"),
         ("1 Q0 -5 1 0.5 t", "line 2, image_id: '-5' is not a whole number"),
         ("1 Q0 5 1 high t", "line 2, score: 'high' is not a finite number"),
-        ("1 Q0 5 1 nan t", "line 2, score: 'nan' is not a finite number"),
-        ("1 Q0 5 1 -inf t", "line 2, score: '-inf' is not a finite number"),
         ("1 Q0 5 1 1e999 t", "line 2, score: '1e999' is not a finite number"),
         ("1 Q0 5 1 1_0 t", "line 2, score: '1_0' is not a finite number"),
         ("1 Q0 7 1 0.5 t", "line 2, image_id: 7 stands twice for query_id=1"),
@@ -98,13 +91,10 @@ def test_a_bad_trec_line_is_named(line, expected):
     ("data", "expected"),
     [
         ("", "line 1: the file is empty"),
-        ("\n \n", "line 1: the file is empty"),
         ("query_id,score\n1,2\n", "line 1, image_id: the header must name this column once"),
-        ("query_id,image_id,score,score\n", "line 1, score: the header must name this column once"),
         ("1,5,0.5\n2,5,0.5\n", "line 1, query_id: the header must name this column once"),
         ("query_id,image_id,score\n1,2\n", "line 2: 2 fields where the header has 3"),
         ('query_id,image_id,score\n1,"2,3\n', "line 2: not readable as CSV"),
-        ("query_id,image_id,score\n1,2,\n", "line 2, score: '' is not a finite number"),
         (b"query_id,image_id,score\n1,\xff,1\n", "line 2, image_id"),
         ("query_id,image_id,score\n", "line 1: the file holds no row"),
     ],
@@ -115,38 +105,11 @@ def test_a_bad_file_is_named(data, expected):
     assert expected in errors[0]
 
 
-def test_a_header_that_is_none_is_not_repeated_whole():
-    _, errors = read("word, " * 5000 + "\n")
-    assert len(errors) == 3
-    assert max(len(error) for error in errors) < 400
-
-
-def test_every_repeat_of_an_image_is_named_with_its_line():
-    data = "1 Q0 7 1 3 t\n2 Q0 7 1 3 t\n1 Q0 8 2 2 t\n1 Q0 7 3 1 t\n1 Q0 7 4 0 t\n"
-    assert [error.partition(",")[2].partition(":")[0] for error in read(data)[1]] == [
-        " line 4, image_id",
-        " line 5, image_id",
-    ]
-
-
 @pytest.mark.parametrize("bad", ["x Q0 x 1 x t\n", "nonsense\n"])
 def test_a_file_full_of_errors_is_read_no_further(bad):
     run, errors = read(bad * 1000)
     assert run == {}
     assert len(errors) == MAX_ERRORS
-
-
-def test_a_written_run_is_read_back_exactly():
-    score = 0.1 + 0.2
-    rows = [RunLine(1, 8, 1, score), RunLine(1, 3, 2, 0.3), RunLine(4, 8, 1, -1.0)]
-    file = io.StringIO()
-    assert write_trec(rows, file, tag="ViT-B-32 / openai") == 3
-    assert file.getvalue().startswith("1 Q0 8 1 0.30000000000000004 ViT-B-32_/_openai\n")
-    run, errors = read_run(io.BytesIO(file.getvalue().encode()), name="run")
-    assert errors == []
-    assert run[1].image_ids.tolist() == [8, 3]
-    assert run[1].scores.tolist() == [score, 0.3]
-    assert run[4].scores.tolist() == [-1.0]
 
 
 def test_a_written_run_keeps_every_digit():
@@ -163,7 +126,8 @@ def test_a_written_run_keeps_every_digit():
             zip(ranking.image_ids, ranking.scores, strict=True), start=1
         )
     ]
-    assert write_trec(rows, file, tag="t") == 100
+    assert write_trec(rows, file, tag="ViT-B-32 / openai") == 100
+    assert " ViT-B-32_/_openai\n" in file.getvalue()
     again, errors = read_run(io.BytesIO(file.getvalue().encode()), name="run")
     assert (errors, sorted(again)) == ([], [2, 7])
     for query, ranking in run.items():
@@ -175,18 +139,11 @@ def test_a_written_run_keeps_every_digit():
     ("line", "expected"),
     [
         ("nonsense", "line 2: not a JSON object"),
-        ("[1, 5, 0.5]", "line 2: not a JSON object"),
-        ('{"query_id": 1, "image_id": 5', "line 2: not a JSON object"),
         ("[" * 60_000, "line 2: not a JSON object"),
         ('{"query_id": 1, "score": 5}', "line 2, image_id: this key is missing"),
         ('{"query_id": 1.0, "image_id": 5, "score": 1}', "line 2, query_id: 1.0 is not a whole"),
-        ('{"query_id": true, "image_id": 5, "score": 1}', "line 2, query_id: true is not a whole"),
-        ('{"query_id": 1, "image_id": -5, "score": 1}', "line 2, image_id: -5 is not a whole"),
-        ('{"query_id": 1, "image_id": null, "score": 1}', "line 2, image_id: null is not a whole"),
         ('{"query_id": 1, "image_id": 9223372036854775808, "score": 1}', "line 2, image_id: 92"),
         ('{"query_id": 1, "image_id": 5, "score": NaN}', "line 2, score: NaN is not a finite"),
-        ('{"query_id": 1, "image_id": 5, "score": 1e999}', "line 2, score: Infinity is not"),
-        ('{"query_id": 1, "image_id": 5, "score": "high"}', "line 2, score: 'high' is not a fin"),
         ('{"query_id": 1, "image_id": 5, "score": false}', "line 2, score: false is not a finite"),
         ('{"query_id": 1, "image_id": 5, "score": 1' + "0" * 400 + "}", "line 2, score: 10000"),
         ('{"query_id": 1, "image_id": 7, "score": 1}', "line 2, image_id: 7 stands twice"),
@@ -307,14 +264,14 @@ def test_a_large_file_may_grow_as_far_as_runs_do():
 @pytest.mark.parametrize(
     ("row", "blank"),
     [
-        ("1 Q0 5 1 1 t\n", "\n"),
         ("1 Q0 5 1 1 t\n", " \t\r\n"),
         ("query_id,image_id,score\n", "\n"),
         ('{"query_id": 1, "image_id": 5, "score": 1}\n', "\u2003\n"),
     ],
 )
 def test_blank_lines_are_few(row, blank):
-    run, [error] = read_run(io.BytesIO((row + blank * 10**6).encode()), name="run.txt")
+    count = 2 * MAX_BLANK_LINES
+    run, [error] = read_run(io.BytesIO((row + blank * count).encode()), name="run.txt")
     assert run == {}
     assert (error.line, error.message) == (
         MAX_BLANK_LINES + 2,
@@ -330,10 +287,9 @@ def test_the_limit_counts_what_is_not_compressed_too():
     assert "more than" in errors[0]
 
 
-@pytest.mark.parametrize("ending", ["", "\n"])
-def test_a_line_without_end_is_read_no_further(ending):
+def test_a_line_without_end_is_read_no_further():
     data = TREC + "1 Q0 7 1 1 " + "t" * MAX_LINE
-    file = Counted((data + "t" * 10_000_000 + ending).encode())
+    file = Counted((data + "t" * 10_000_000).encode())
     run, errors = read_run(file, name="run.txt")
     assert (run, len(errors)) == ({}, 1)
     assert str(errors[0]) == f"run.txt, line 3: the line is longer than {MAX_LINE} bytes"

@@ -9,6 +9,8 @@ import pytest
 from benchmark.runs.store import RunDamaged, load_run, save_run
 from benchmark.scoring.run_files import Ranking
 
+pytestmark = pytest.mark.pure
+
 
 def ranking(*image_ids: int) -> Ranking:
     return Ranking(
@@ -35,26 +37,20 @@ def test_what_is_written_is_read(tmp_path):
         assert read[query_id].image_ids.tolist() == expected.image_ids.tolist()
         assert read[query_id].scores.tolist() == expected.scores.tolist()
     assert not read[7].image_ids.flags.writeable
-
-
-def test_numpy_reads_the_documented_arrays(tmp_path):
-    save_run(tmp_path / "1.npz", RUN)
-    with np.load(tmp_path / "1.npz") as arrays:
+    # As the documentation has it.
+    with np.load(path) as arrays:
         assert arrays["query_ids"].tolist() == [2, 5, 7]
         assert arrays["offsets"].tolist() == [0, 1, 1, 4]
         assert arrays["image_ids"].tolist() == [9, 3, 1, 2]
         assert arrays["scores"].dtype == np.float64
+    save_run(path, {})
+    assert load_run(path) == {}
 
 
 def test_equal_rankings_give_equal_bytes_in_any_order_of_the_queries(tmp_path):
     save_run(tmp_path / "1.npz", RUN)
     save_run(tmp_path / "2.npz", dict(reversed(RUN.items())))
     assert (tmp_path / "1.npz").read_bytes() == (tmp_path / "2.npz").read_bytes()
-
-
-def test_a_run_without_rows_is_one_too(tmp_path):
-    save_run(tmp_path / "1.npz", {})
-    assert load_run(tmp_path / "1.npz") == {}
 
 
 def test_what_is_replaced_stays_readable_to_who_reads_it(tmp_path):

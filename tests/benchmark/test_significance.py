@@ -19,6 +19,8 @@ from benchmark.scoring.significance import (
     significant_pairs,
 )
 
+pytestmark = pytest.mark.pure
+
 
 def random_scores(runs: int, queries: int, step: float, seed: int = 1) -> np.ndarray:
     """Runs whose means rise by about `step` over queries of differing difficulty."""
@@ -49,20 +51,6 @@ def test_intervals_come_again_and_belong_to_one_run_alone():
     assert bootstrap_intervals(scores, seed=5).tolist() != again.tolist()
 
 
-def test_a_higher_level_gives_a_wider_interval():
-    scores = random_scores(1, 60, 0)[0]
-    wide, narrow = (bootstrap_intervals(scores, level=level) for level in (0.99, 0.5))
-    assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
-
-def test_intervals_cover_the_true_mean_about_as_often_as_they_say():
-    random = np.random.default_rng(11)
-    samples = random.beta(2, 3, (400, 80))
-    low, high = bootstrap_intervals(samples, level=0.9, samples=2000).T
-    covered = np.mean((low <= 0.4) & (high >= 0.4))
-    assert 0.85 < covered < 0.94
-
-
 def test_intervals_of_little():
     assert bootstrap_intervals([[0.5], [0.25]]).tolist() == [[0.5, 0.5], [0.25, 0.25]]
     assert np.isnan(bootstrap_intervals(np.zeros((2, 0)))).all()
@@ -85,12 +73,9 @@ def test_few_queries_are_tested_with_all_flips_exactly():
 def test_sums_that_are_equal_on_paper_count_as_equal():
     # 0.1 + 0.2 and 0.3 differ in their last bit.
     assert randomization_test([0.3, 0.0, 0.0], [0.0, 0.1, 0.2]) == 1.0
-
-
-def test_runs_without_a_difference_give_1():
-    scores = random_scores(1, 40, 0)[0]
-    assert randomization_test(scores, scores) == 1.0
     assert randomization_test([], []) == 1.0
+    # Of drawn flips the one that was seen is one.
+    assert randomization_test(np.full(40, 0.9), np.full(40, 0.1), samples=999) == 1 / 1000
 
 
 def test_many_queries_agree_with_scipys_permutation_test():
@@ -108,12 +93,6 @@ def test_many_queries_agree_with_scipys_permutation_test():
     assert ours == pytest.approx(theirs, abs=0.01)
 
 
-def test_drawn_flips_count_the_one_that_was_seen():
-    high, low = np.full(40, 0.9), np.full(40, 0.1)
-    assert randomization_test(high, low, samples=999) == 1 / 1000
-    assert randomization_test(high, low, samples=999) == randomization_test(low, high, samples=999)
-
-
 @pytest.mark.parametrize("queries", [6, 50])
 def test_all_pairs_at_once_give_what_each_gives_alone(queries):
     scores = random_scores(5, queries, 0.02)
@@ -129,19 +108,6 @@ def test_enough_flips_are_drawn_for_a_correction_by_many_pairs():
     apart = significant_pairs(np.linspace(0, 1, 40)[:, np.newaxis] + np.zeros((40, 30)))
     # 780 pairs: with 10,000 flips alone, the smallest p-value would be 0.078 when corrected.
     assert apart.sum() == 40 * 39
-
-
-def test_the_test_is_rarely_wrong_where_there_is_no_difference():
-    random = np.random.default_rng(8)
-    scores = random.random((60, 25))
-    upper = np.triu_indices(60, 1)
-    wrong = np.mean(pairwise_p_values(scores, samples=2000)[upper] <= 0.05)
-    assert 0.02 < wrong < 0.08
-
-
-def test_scores_of_one_run_are_no_table():
-    with pytest.raises(ValueError, match="must be"):
-        pairwise_p_values([0.5, 0.6])
 
 
 def test_holms_correction_by_hand():
@@ -172,7 +138,7 @@ def test_a_chain_of_runs_shares_letters_between_neighbours():
     assert grouped(apart, [3, 2, 1, 0]) == [[3, 2], [2, 1], [1, 0]]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 7), st.data())
 def test_two_runs_share_a_letter_if_and_only_if_they_do_not_differ(runs, data):
     pairs = list(combinations(range(runs), 2))
@@ -201,11 +167,3 @@ def test_more_groups_than_letters():
     names = letters([[number] for number in range(28)], 28)
     assert (names[0], names[25], names[26], names[27]) == ("a", "z", "aa", "ab")
     assert letters([[number, 0] for number in range(28)], 28)[0].split(".")[-2:] == ["aa", "ab"]
-
-
-def test_groups_come_again():
-    scores = random_scores(8, 60, 0.01)
-    found = groups(scores)
-    assert found == groups(scores)
-    assert len(found) > 1
-    assert sorted({run for group in found for run in group}) == list(range(8))

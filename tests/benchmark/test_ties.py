@@ -15,6 +15,8 @@ from benchmark.scoring.qrels import Qrels
 from benchmark.scoring.run_files import Ranking
 from benchmark.scoring.ties import as_trec_eval, averaged_scores, tie_range
 
+pytestmark = pytest.mark.pure
+
 MEASURES = (
     *parse_measures(["AP@3", "UncappedAP@3", "nDCG@3", "RR@3", "P@3", "R@3", "CappedR@3"]),
     *parse_measures(["Success@2", "AP", "AP@R", "Rprec", "RBP", "RBPresidual", "Judged@3"]),
@@ -109,8 +111,3 @@ def test_a_query_that_the_run_misses_scores_nothing():
     assert {key: float(values[0]) for key, values in averaged.items() if values[0]} == {
         "RBPresidual": 1.0
     }
-
-
-def test_measures_without_a_closed_form_are_refused():
-    with pytest.raises(ValueError, match="ERR@5"):
-        averaged_scores({}, qrels({1}), [Measure("ERR", 5)])

@@ -21,6 +21,8 @@ from tests.benchmark.snapshots import (
     write_snapshot,
 )
 
+pytestmark = pytest.mark.pure
+
 
 class Topics(HTMLParser):
     """Reads topics as SGML: the words of each field of each topic."""
@@ -46,8 +48,9 @@ class Topics(HTMLParser):
             self.topics[-1][self.field] = " ".join(data.split())
 
 
-@pytest.fixture
-def written(tmp_path):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("written")
     files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     assert {(file.name, file.access) for file in files} == {
         ("trec/topics.tsv", Access.OPEN),
@@ -59,7 +62,7 @@ def written(tmp_path):
     return tmp_path / "trec"
 
 
-def test_topics_are_read_as_sgml(written):
+def test_topics_are_read_as_sgml_and_as_two_columns(written):
     nasty = "two lines of text: 狐 🦊 café </title> & <b>bold</b>"
     assert Topics((written / "topics_test.trec").read_text(encoding="utf-8")).topics == [
         {"num": "Number: 8", "title": FORMULA, "desc": f"Description: {FORMULA}",
@@ -72,9 +75,6 @@ def test_topics_are_read_as_sgml(written):
     val = Topics((written / "topics_val.trec").read_text(encoding="utf-8")).topics
     assert [topic["num"] for topic in val] == ["Number: 3", "Number: 21"]
     assert val[0]["narr"] == 'Narrative: Not "lying", <i>'
-
-
-def test_topics_as_two_columns(written):
     lines = (written / "topics.tsv").read_text(encoding="utf-8").splitlines()
     assert [line.split("\t") for line in lines] == [
         ["3", 'A mongoose, standing "upright"; alert'],
@@ -85,19 +85,11 @@ def test_topics_as_two_columns(written):
     ]
 
 
-def test_qrels_hold_judged_negatives(written):
+def test_qrels_hold_judged_negatives_and_score_a_run(written):
     qrels = list(ir_measures.read_trec_qrels(str(written / "qrels_test.txt")))
     assert [(one.query_id, one.doc_id, one.relevance) for one in qrels] == [
-        ("8", "1", 1),
-        ("8", "6", 0),
-        ("8", "7", 1),
-        ("8", "8", 0),
-        ("13", "5", 1),
-        ("13", "6", 0),
-    ]
-
-
-def test_a_run_is_scored_with_the_qrels(written):
+        ("8", "1", 1), ("8", "6", 0), ("8", "7", 1), ("8", "8", 0), ("13", "5", 1), ("13", "6", 0),
+    ]  # fmt: skip
     qrels = list(ir_measures.read_trec_qrels(str(written / "qrels_val.txt")))
     run = "".join(
         f"{query_id} Q0 {image_id} {rank} {-rank} toy\n"

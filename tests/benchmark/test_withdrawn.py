@@ -46,61 +46,40 @@ def labeled(query: Query, judge: Judge, annotator: Any, other_annotator: Any) ->
     return query
 
 
-def test_a_new_release_has_neither_annotation_nor_judgment_of_a_withdrawn_image(
+def test_a_new_release_has_no_label_of_a_withdrawn_image_and_a_made_one_stays(
     labeled: Query, reviewer: Any, var_dir: Path, tmp_path: Path
 ) -> None:
-    image_withdraw(image=Image(pk=3), by=reviewer)
-    image_withdraw(image=Image(pk=4), by=reviewer)
-    release = services.release_export(name="v1", directory=tmp_path / "out", new=True)
-    assert rows(tmp_path / "out", "inquire_annotations.csv") == [
+    made = services.release_export(name="v1", directory=tmp_path / "before", new=True)
+    for image in (3, 4):
+        image_withdraw(image=Image(pk=image), by=reviewer)
+    assert services.release_export(name="v1", directory=tmp_path / "after") == made
+    assert contents(tmp_path / "after") == contents(tmp_path / "before")
+    release = services.release_export(name="v2", directory=tmp_path / "without", new=True)
+    assert rows(tmp_path / "without", "inquire_annotations.csv") == [
         '30,1,"train/a, b/1.jpg"',
         '30,2,"train/a, b/2.jpg"',
     ]
-    assert rows(tmp_path / "out", "judgments.csv") == [
+    assert rows(tmp_path / "without", "judgments.csv") == [
         "30,1,relevant,annotator_2,1,0.000,list",
         "30,2,relevant,annotator_1,2,0.000,list",
     ]
     assert (release.positives, release.judgments) == (2, 2)
     assert Judgment.objects.count() == 4
-
-
-def test_annotators_are_numbered_among_those_who_are_in_it(labeled: Query, reviewer: Any) -> None:
-    image_withdraw(image=Image(pk=2), by=reviewer)
-    assert [(row.image_id, row.annotator) for row, _ in labels.released_judgments()] == [
-        (1, 1),
-        (3, 1),
-        (4, 1),
-    ]
-
-
-def test_a_release_that_is_made_stays_as_it_is(
-    labeled: Query, reviewer: Any, var_dir: Path, tmp_path: Path
-) -> None:
-    made = services.release_export(name="v1", directory=tmp_path / "before", new=True)
-    image_withdraw(image=Image(pk=1), by=reviewer)
-    again = services.release_export(name="v1", directory=tmp_path / "after")
-    assert again == made
-    assert contents(tmp_path / "after") == contents(tmp_path / "before")
-    services.release_export(name="v2", directory=tmp_path / "without", new=True)
-    assert [row.split(",")[1] for row in rows(tmp_path / "without", "judgments.csv")] == [
-        "2",
-        "3",
-        "4",
-    ]
-    image_restore(image=Image(pk=1), by=reviewer)
+    for image in (3, 4):
+        image_restore(image=Image(pk=image), by=reviewer)
     services.release_export(name="v3", directory=tmp_path / "restored", new=True)
     assert contents(tmp_path / "restored") == contents(tmp_path / "before")
 
 
-def test_withdrawals_take_no_query_more(
+def test_withdrawals_take_no_statement_more_and_number_who_is_left(
     labeled: Query, reviewer: Any, django_assert_num_queries: Any
 ) -> None:
-    image_withdraw(image=Image(pk=1), by=reviewer)
     image_withdraw(image=Image(pk=2), by=reviewer)
     with django_assert_num_queries(2):
-        assert [row.rank for row, _ in labels.released_judgments()] == [3, 4]
+        found = [(row.image_id, row.rank, row.annotator) for row, _ in labels.released_judgments()]
+    assert found == [(1, 1, 1), (3, 3, 1), (4, 4, 1)]
     with django_assert_num_queries(1):
-        assert labels.released_judgment_count() == 2
+        assert labels.released_judgment_count() == 3
 
 
 def test_a_release_knows_what_is_flagged_to_show_no_organism(
