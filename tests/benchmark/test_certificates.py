@@ -25,11 +25,14 @@ from labeling.audits.services import audit_draw, draw_keys_end
 from labeling.queries.models import Assignment, Query
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
+from tests.benchmark.conftest import World
 from tests.benchmark.snapshots import toy_snapshot
 from tests.benchmark.test_verify_release import run
 from tests.benchmark.toy import make_list, make_query
 from tests.labeling.judging import item, judge, record
 from tests.retrieval.making import new_image
+
+pytestmark = pytest.mark.django_db
 
 FIRST_ID = 1001
 IMAGES = 60
@@ -79,17 +82,19 @@ def verify(directory: Path) -> tuple[int, str]:
     return run("verify_certificates", str(directory))
 
 
-@pytest.fixture
-def corpus(db: None, var_dir: Path) -> None:
+@pytest.fixture(scope="module")
+def corpus(world: World) -> World:
     Image.objects.bulk_create(
         new_image(n, id=FIRST_ID + n, file_name=f"toy/{n}.jpg") for n in range(IMAGES)
     )
+    return world
 
 
-@pytest.fixture
-def queries(corpus: None, annotator: Any) -> list[Query]:
+@pytest.fixture(scope="module")
+def queries(corpus: World) -> list[Query]:
     """Two completed queries with audits, of the validation (1) and of the test split (2), and one
     without (3)."""
+    annotator = corpus.person("annotator")
     made = [audited(1, annotator, split="val"), audited(2, annotator), audited(3, annotator)]
     for query in made[:2]:
         drawn(query, annotator, NO, "relevant", NO)
@@ -100,25 +105,50 @@ def queries(corpus: None, annotator: Any) -> list[Query]:
     return made
 
 
-Export = Callable[..., Path]
+def export(folder: Path, name: str = "Birds", **options: Any) -> Path:
+    """Make the next version, and write its files to a folder, which it returns."""
+    target = folder / f"export-{name}-{Release.objects.count() + 1}"
+    release_export(name=name, directory=target, new=True, options=options)
+    return target
 
 
-@pytest.fixture
-def export(tmp_path: Path) -> Export:
-    """`export()` makes the next version and writes its files to a folder, which it returns."""
-
-    def make(name: str = "Birds", **options: Any) -> Path:
-        folder = tmp_path / f"export-{Release.objects.count() + 1}"
-        release_export(name=name, directory=folder, new=True, options=options)
-        return folder
-
-    return make
+@pytest.fixture(scope="module")
+def keys(queries: list[Query]) -> dict[int, bytes]:
+    """The keys by which each query's images were drawn, before they are published."""
+    return dict(DrawKey.objects.values_list("query", "key"))
 
 
-@pytest.fixture
-def files(queries: list[Query], export: Export) -> Path:
-    """The files of a release with hidden test labels."""
-    return export()
+@pytest.fixture(scope="module")
+def files(queries: list[Query], keys: Any, corpus: World) -> Path:
+    """The files of a release with hidden test labels; they aren't changed."""
+    return export(corpus.folder)
+
+
+def change(kind: str, query: Query, annotator: Any, other_annotator: Any, reviewer: Any) -> None:
+    """Draw five images of a query, and let happen to some what can."""
+    one, *_, other = drawn(query, annotator, "relevant", NO, NO, NO, "unsure")
+    outside = undrawn(query)
+    if kind == "displayed":
+        audit_draw(query=query, annotator=annotator, count=4)
+    elif kind == "withdrawn":
+        for number in (one, *outside):
+            image_withdraw(image=Image(pk=FIRST_ID + number), by=reviewer)
+    elif kind == "disputed":
+        judge(query, other_annotator, [one, other, 0, 5], NO)
+        judge(query, reviewer, [other], NO)
+    elif kind == "taken back":
+        record(query, annotator, item(one, None), item(1, None), item(9, None))
+        drawn(query, annotator, NO, NO)
+    elif kind == "all":
+        judge(query, annotator, undrawn(query, IMAGES), NO)
+    else:
+        # The list is another then: what was drawn of the old one certifies nothing.
+        make_list(query, [FIRST_ID + n for n in range(5, IMAGES)])
+        if kind == "other list":
+            drawn(query, annotator, NO, NO, NO)
+
+
+KINDS = ("displayed", "disputed", "taken back", "all", "other list", "old list", "withdrawn")
 
 
 class TestMaking:
@@ -144,125 +174,83 @@ class TestMaking:
         assert made[1].recall_at_least == now.now.recall_at_least
         assert release_verify(release=Release.objects.get()) == []
 
-    @pytest.mark.parametrize("change", ["displayed", "withdrawn", "disputed", "taken back", "all"])
     def test_counts_as_the_audits_do(
-        self, corpus: None, annotator: Any, other_annotator: Any, reviewer: Any, export: Export,
-        change: str,
-    ) -> None:  # fmt: skip
-        query = audited(1, annotator, split="val")
-        one, *_, other = drawn(query, annotator, "relevant", NO, NO, NO, "unsure")
-        outside = undrawn(query)
-        if change == "displayed":
-            audit_draw(query=query, annotator=annotator, count=4)
-        elif change == "withdrawn":
-            for number in (one, *outside):
-                image_withdraw(image=Image(pk=FIRST_ID + number), by=reviewer)
-        elif change == "disputed":
-            judge(query, other_annotator, [one, other, 0, 5], NO)
-            judge(query, reviewer, [other], NO)
-        elif change == "taken back":
-            record(query, annotator, item(one, None), item(1, None), item(9, None))
-            drawn(query, annotator, NO, NO)
-        else:
-            judge(query, annotator, undrawn(query, IMAGES), NO)
-        completed(query, annotator, rule="")
-        now = audit_state(query)
-        folder = export()
-        [made] = certificates(Snapshot(folder / "snapshot"))
-        assert list(made.rounds.values()) == now.rounds
-        assert (made.found, made.missing_at_most) == (now.found, now.now.missing_at_most)
-        assert verify(folder)[0] == 0
-        assert ("Not checked" in verify(folder)[1]) == (change == "withdrawn")
-
-    def test_rounds_of_another_list_certify_nothing(
-        self, corpus: None, annotator: Any, export: Export
+        self, corpus: World, other_annotator: Any, tmp_path: Path
     ) -> None:
-        first, second = audited(1, annotator, split="val"), audited(2, annotator, split="val")
-        for query in (first, second):
-            drawn(query, annotator, NO, "relevant")
-            make_list(query, [FIRST_ID + n for n in range(5, IMAGES)])
-        drawn(second, annotator, NO, NO, NO)
-        for query in (first, second):
-            completed(query, annotator)
-        folder = export()
-        assert [one["query_id"] for one in rows(folder / "certificates.csv")] == ["2"]
-        [made] = certificates(Snapshot(folder / "snapshot"))
-        assert list(made.rounds) == [2]
-        assert list(made.rounds.values()) == audit_state(second).rounds[:1]
-        assert verify(folder)[0] == 0
-        # What certifies nothing isn't published.
-        assert not first.draw_rounds.filter(closed_at__isnull=False).exists()
-
-    def test_the_reason_and_the_rule_are_told(
-        self, corpus: None, annotator: Any, export: Export
-    ) -> None:
-        query = audited(1, annotator, split="val")
-        drawn(query, annotator, NO)
-        rule = "streak and certificate:0.9:0.95"
-        completed(query, annotator, rule=rule)
+        annotator, reviewer = corpus.person("annotator"), corpus.person("reviewer")
+        Query.objects.update(state=Query.State.OPEN)
         reason = {"left_open": "1 image is unsure.", "completion_reason": "=late, sorry"}
-        Query.objects.filter(pk=query.pk).update(**reason)
-        folder = export()
+        rule = "streak and certificate:0.9:0.95"
+        queries = {kind: audited(n, annotator, split="val") for n, kind in enumerate(KINDS, 11)}
+        for kind, query in queries.items():
+            change(kind, query, annotator, other_annotator, reviewer)
+        for query in queries.values():
+            completed(query, annotator, rule=rule)
+            Query.objects.filter(pk=query.pk).update(**reason)
+        folder = export(tmp_path, "Changed")
+        made = {one.query.query_id: one for one in certificates(Snapshot(folder / "snapshot"))}
+        # What certifies nothing isn't published.
+        old = queries.pop("old list")
+        assert set(made) == {query.query_id for query in queries.values()}
+        assert not old.draw_rounds.filter(closed_at__isnull=False).exists()
+        for kind, query in queries.items():
+            now, one = audit_state(query), made[query.query_id]
+            first = 1 if kind == "other list" else 0
+            assert list(one.rounds) == list(range(1 + first, 1 + first + len(now.rounds))), kind
+            assert list(one.rounds.values()) == now.rounds, kind
+            assert (one.found, one.missing_at_most) == (now.found, now.now.missing_at_most), kind
         for name in ("certificates.csv", "certificates_val.csv"):
-            [row] = rows(folder / name)
-            assert (row["rule"], row["reason"]) == (rule, "'=late, sorry")
-        assert verify(folder)[0] == 0
+            last = {row["query_id"]: row for row in rows(folder / name)}.values()
+            assert {(row["rule"], row["reason"]) for row in last} == {(rule, "'=late, sorry")}
+        status, said = verify(folder)
+        assert status == 0
+        assert "Not checked" in said
 
-    def test_without_audits_there_is_no_file(
-        self, corpus: None, annotator: Any, export: Export
-    ) -> None:
-        completed(audited(1, annotator), annotator)
-        folder = export()
+    def test_without_audits_there_is_no_file(self, corpus: World, tmp_path: Path) -> None:
+        Query.objects.update(state=Query.State.OPEN)
+        annotator = corpus.person("annotator")
+        completed(audited(11, annotator), annotator)
+        folder = export(tmp_path, "Bare")
         assert not [*folder.glob("certificates*")]
         assert "andom audits" not in (folder / "DATASHEET.md").read_text()
-        assert verify(folder) == (0, "Birds v1 has no audits, so there is nothing to check.\n")
-
-    def test_the_datasheet_tells_bounds_and_assumptions(self, files: Path, export: Export) -> None:
-        hidden = (files / "DATASHEET.md").read_text()
-        public = (export(test_labels="public") / "DATASHEET.md").read_text()
-        assert "bound what was missed in 1 of 1 (100.0 %) queries" in hidden
-        assert "bound what was missed in 2 of 3 (66.7 %) queries" in public
-        [one] = rows(files / "certificates_val.csv")[1:]
-        percent = floor(1000 * float(one["recall_at_least"])) / 10
-        sure = f"With 95 % confidence, each query by itself, recall is at least {percent:g}"
-        assert f"{sure} %. The bounds hold" in hidden
-        assert f"{sure} to " in public or f" to {percent:g} %, median " in public
-        assert "recognized every relevant image" in hidden
-
-    def test_a_snapshot_from_before_there_were_audits_has_none(self, tmp_path: Path) -> None:
-        assert list(certificates(toy_snapshot(tmp_path))) == []
+        assert verify(folder) == (0, "Bare v1 has no audits, so there is nothing to check.\n")
+        # A snapshot from before there were audits has none either.
+        assert list(certificates(toy_snapshot(tmp_path / "old"))) == []
 
 
-class TestKeys:
-    def test_publishing_a_key_ends_its_use(
-        self, queries: list[Query], annotator: Any, export: Export
-    ) -> None:
-        query, _, unaudited = queries
-        before = dict(DrawKey.objects.values_list("query", "key"))
-        first = export()
-        keys = {one.query_id: one.key for one in Snapshot(first / "snapshot").rounds()}
-        assert keys == {number: bytes(before[queries[number - 1].pk]).hex() for number in (1, 2)}
-        after = dict(DrawKey.objects.values_list("query", "key"))
-        assert [after[one.pk] == before[one.pk] for one in queries[:2]] == [False, False]
-        assert after.get(unaudited.pk) == before.get(unaudited.pk)
-        assert not DrawRound.objects.filter(closed_at=None).exists()
-        # The rounds that were, and what they bound, stay; the next draw begins another.
-        bound = audit_state(query).now
-        query.assignments.all().delete()
-        Query.objects.filter(pk=query.pk).update(state=Query.State.OPEN)
-        drawn(query, annotator, NO, NO)
-        completed(query, annotator)
-        assert audit_state(query).now.missing_at_most <= bound.missing_at_most
-        second = export()
-        rounds = [one for one in Snapshot(second / "snapshot").rounds() if one.query_id == 1]
-        assert [one.key for one in rounds[:2]] == [keys[1]] * 2
-        assert rounds[2].key == bytes(after[query.pk]).hex() != keys[1]
-        assert verify(first)[0] == verify(second)[0] == 0
-
-    def test_ending_keys_that_are_in_no_use_does_nothing(self, queries: list[Query]) -> None:
-        before = list(DrawKey.objects.values_list("pk", "key").order_by("pk"))
-        draw_keys_end(keys=[bytes(32)])
-        assert list(DrawKey.objects.values_list("pk", "key").order_by("pk")) == before
+def test_publishing_a_key_ends_its_use(
+    queries: list[Query], keys: dict[int, bytes], files: Path, corpus: World, tmp_path: Path
+) -> None:
+    query, _, unaudited = queries
+    annotator = corpus.person("annotator")
+    published = {one.query_id: one.key for one in Snapshot(files / "snapshot").rounds()}
+    assert published == {number: bytes(keys[queries[number - 1].pk]).hex() for number in (1, 2)}
+    after = dict(DrawKey.objects.values_list("query", "key"))
+    assert [after[one.pk] == keys[one.pk] for one in queries[:2]] == [False, False]
+    assert after.get(unaudited.pk) == keys.get(unaudited.pk)
+    assert not DrawRound.objects.filter(closed_at=None).exists()
+    draw_keys_end(keys=[bytes(32)])
+    assert dict(DrawKey.objects.values_list("query", "key")) == after
+    # The rounds that were, and what they bound, stay; the next draw begins another.
+    bound = audit_state(query).now
+    query.assignments.all().delete()
+    Query.objects.filter(pk=query.pk).update(state=Query.State.OPEN)
+    drawn(query, annotator, NO, NO)
+    completed(query, annotator)
+    assert audit_state(query).now.missing_at_most <= bound.missing_at_most
+    folder = export(tmp_path, test_labels="public")
+    rounds = [one for one in Snapshot(folder / "snapshot").rounds() if one.query_id == 1]
+    assert [one.key for one in rounds[:2]] == [published[1]] * 2
+    assert rounds[2].key == bytes(after[query.pk]).hex() != published[1]
+    assert verify(files)[0] == verify(folder)[0] == 0
+    # The datasheets tell bounds and assumptions, of the open queries alone where labels are hidden.
+    hidden, public = ((one / "DATASHEET.md").read_text() for one in (files, folder))
+    assert "bound what was missed in 1 of 1 (100.0 %) queries" in hidden
+    assert "bound what was missed in 2 of 3 (66.7 %) queries" in public
+    percent = floor(1000 * float(rows(files / "certificates_val.csv")[1]["recall_at_least"])) / 10
+    sure = f"With 95 % confidence, each query by itself, recall is at least {percent:g}"
+    assert f"{sure} %. The bounds hold" in hidden
+    assert "recognized every relevant image" in hidden
 
 
 class TestHidden:
@@ -367,15 +355,6 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
             "certificates.csv, query 1, round 2: the snapshot has no such round",
         ),
     ),
-    "all rounds of a query left out": (
-        lambda files: change_rows(
-            files, "rounds", lambda lines: [one for one in lines if one["query_id"] == 2]
-        ),
-        (
-            "query 1: round 1 is missing, which its pool names",
-            "certificates.csv, query 1, round 1: the snapshot has no such round",
-        ),
-    ),
     "a row left out": (
         lambda files: change_text(files, FIRST_ROW, ""),
         ("certificates.csv, query 1, round 1: the row is missing",),
@@ -409,28 +388,28 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
 }
 
 
-class TestVerifying:
-    def test_files_as_they_were_made_and_tampered_ones(
-        self, files: Path, tmp_path: Path, django_db_blocker: Any
-    ) -> None:
-        with django_db_blocker.block():
-            status, said = verify(files)
-        assert status == 0
-        assert said.startswith(
-            "Birds v1: computed 2 certificates again, of 4 rounds with 22 draws.\nChecked: each "
-            "round drew the first images in the order of its published key"
-        )
-        assert said.endswith("No difference.\n")
-        for name, (tamper, expected) in TAMPERED.items():
-            folder = tmp_path / name
-            shutil.copytree(files, folder)
-            tamper(folder)
-            status, said = verify(folder)
-            assert status == 1, name
-            for text in expected:
-                assert text in said, name
-            assert "the certificates don't follow from these files." in said
-
-    def test_what_is_no_release_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(CommandError, match=r"holds no release: it has no snapshot/\."):
-            call_command("verify_certificates", str(tmp_path))
+def test_files_as_they_were_made_and_tampered_ones(
+    files: Path, tmp_path: Path, django_db_blocker: Any
+) -> None:
+    with django_db_blocker.block():
+        status, said = verify(files)
+    assert status == 0
+    assert said.startswith(
+        "Birds v1: computed 2 certificates again, of 4 rounds with 22 draws.\nChecked: each "
+        "round drew the first images in the order of its published key"
+    )
+    assert said.endswith("No difference.\n")
+    for name, (tamper, expected) in TAMPERED.items():
+        folder = tmp_path / name
+        for part in ("snapshot", "snapshot_open"):
+            shutil.copytree(files / part, folder / part)
+        for path in files.glob("*.*"):
+            shutil.copyfile(path, folder / path.name)
+        tamper(folder)
+        status, said = verify(folder)
+        assert status == 1, name
+        for text in expected:
+            assert text in said, name
+        assert "the certificates don't follow from these files." in said
+    with pytest.raises(CommandError, match=r"holds no release: it has no snapshot/\."):
+        call_command("verify_certificates", str(tmp_path))

@@ -178,9 +178,11 @@ def test_a_release_without_runs_or_files_says_so_and_names_those_with_runs(board
     scored_run(newer, STRONG, name="private", owner=world.person("researcher"))
     assert world.client("reviewer").get("/leaderboard/").url == board.address
     assert world.client("researcher").get("/leaderboard/").url == address
-    for path in (newer.directory / "snapshot").iterdir():
+    lost = toy_release("Lost")
+    for path in lost.snapshot_directory.iterdir():
         path.unlink()
-    assert "No runs can be scored on this release" in admin.get(address).content.decode()
+    shown = admin.get(f"/releases/{lost.pk}/leaderboard/").content.decode()
+    assert "No runs can be scored on this release" in shown
 
 
 def test_runs_scored_on_two_versions_stand_side_by_side(board: Board) -> None:

@@ -6,6 +6,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from benchmark.reranking.multimodal import client as client_module
+from benchmark.reranking.multimodal.answers import store_answers
 from benchmark.reranking.multimodal.models import ModelAnswer
 from benchmark.reranking.multimodal.prompt import prompt_for, prompt_sha256
 from benchmark.reranking.services import rerank_resume
@@ -30,8 +31,7 @@ from tests.benchmark.rerank_toy import (
     toy_image,
     worked,
 )
-from tests.benchmark.runs import scored_run
-from tests.processes import free_port, wait_for
+from tests.processes import free_port
 from tests.retrieval.making import jpeg
 
 
@@ -145,13 +145,8 @@ def test_tokens_and_cost_are_counted(release, first, server):
     worked(again)
     assert again.cost == pytest.approx(2 * expected)
     assert again.endpoint["paid"]["requests"] == 0
-
-
-def test_a_server_that_counts_no_tokens_has_no_cost(release, first, server):
+    # A server that counts no tokens has no cost, and keeps to no limit.
     server.counts_tokens = False
-    run = begun(release, first, 2, server.url, price_in=2.5, price_out=10.0)
-    assert worked(run).state == "done"
-    assert (run.cost, run.endpoint["prompt_tokens"]) == (None, None)
     limited = begun(release, first, 3, server.url, price_in=2.5, price_out=10.0, max_cost=1.0)
     job = worked(limited)
     assert job.state == "failed"
@@ -194,7 +189,11 @@ def test_the_same_choice_again_takes_up_a_run_that_stopped(release, first, serve
 def test_no_more_requests_at_once_than_allowed(release, first, server, settings):
     settings.MULTIMODAL_CONCURRENCY = 2
     server.delay = 0.05
-    assert worked(begun(release, first, 6, server.url)).state == "done"
+    server.script.extend(["429", "500", "503"])
+    server.retry_after = "0.01"
+    # Trouble that passes is waited out.
+    job = worked(begun(release, first, 6, server.url))
+    assert (job.state, job.done, job.failed, len(server.requests)) == ("done", 17, 0, 20)
     assert server.most_at_once == 2
 
 
@@ -204,16 +203,6 @@ def test_a_limit_of_requests_holds_over_slices(release, first, server, clock):
     assert worked(run).state == "done"
     assert run.job.turn > 10
     assert 59.9 < clock.passed < 61
-
-
-def test_trouble_is_waited_out(release, first, server):
-    server.script.extend(["429", "500", "503"])
-    server.retry_after = "0.01"
-    run = begun(release, first, 2, server.url)
-    job = worked(run)
-    assert (job.state, job.done, job.failed) == ("done", 6, 0)
-    assert len(server.requests) == 9
-    assert order_of(run) == expected_order(2)
 
 
 def test_failed_images_are_named_and_go_behind(release, first, server):
@@ -248,18 +237,6 @@ def test_too_many_failures_fail_the_run_until_they_are_mended(release, first, se
     assert order_of(run) == expected_order(6)
 
 
-def test_an_image_that_breaks_the_server_is_given_up(release, first, server):
-    server.always = "500"
-    server.retry_after = "0.01"
-    run = begun(release, first, 6, server.url)
-    job = worked(run)
-    assert job.state == "failed"
-    assert "status 500: told to: 500" in job.error
-    # None was asked more often than it has tries.
-    sent = [(one.prompt, one.jpeg) for one in server.requests]
-    assert max(sent.count(one) for one in sent) <= 1 + client_module.MAX_RETRIES
-
-
 def test_a_server_that_is_away_stops_the_run(release, first, server, monkeypatch):
     monkeypatch.setattr(client_module, "MAX_RETRIES", 1)
     run = begun(release, first, 2, f"http://127.0.0.1:{free_port()}/v1")
@@ -269,6 +246,28 @@ def test_a_server_that_is_away_stops_the_run(release, first, server, monkeypatch
     assert "Start it again when the server is well" in job.error
     # It was no image's fault.
     assert job.failed == 0
+
+
+def test_a_worker_that_dies_costs_a_batch_at_most(release, first, server, monkeypatch):
+    batches = []
+
+    def dying(**values):
+        if len(batches) == 1:
+            raise SystemExit
+        batches.append(store_answers(**values))
+
+    run = begun(release, first, 6, server.url)
+    with monkeypatch.context() as patch:
+        patch.setattr("benchmark.reranking.by_multimodal.store_answers", dying)
+        with pytest.raises(SystemExit):
+            job_slice_run(job_id=run.job.pk)
+    kept, sent = ModelAnswer.objects.count(), len(server.requests)
+    # Those under way, and a batch that waits.
+    assert 0 < kept < sent <= kept + 12
+    assert worked(run).state == "done"
+    assert ModelAnswer.objects.count() == 17
+    assert len(server.requests) <= 17 + 12
+    assert order_of(run) == expected_order(6)
 
 
 def test_withdrawn_and_missing_images_are_not_sent(release, first, server, reviewer):
@@ -295,51 +294,3 @@ def test_a_cancelled_run_keeps_its_answers_and_goes_on(release, first, server, m
     assert job_retry(job=run.job)
     assert worked(run).state == "done"
     assert len(server.requests) == 17
-
-
-def test_answers_of_a_run_that_is_cancelled_while_it_asks_are_kept(
-    transactional_db, var_dir, server, start_worker
-):
-    for number in range(1, 7):
-        toy_image(number)
-    release = small_release()
-    server.delay = 1.0
-    run = begun(release, first_stage(release), 6, server.url)
-    start_worker(MULTIMODAL_CONCURRENCY="2")
-    wait_for(lambda: server.at_once == 2, what="requests")
-    assert job_cancel(job=run.job)
-    wait_for(lambda: server.at_once == 0 and ModelAnswer.objects.exists(), what="the answers")
-    assert ModelAnswer.objects.count() == len(server.requests) < 17
-    run.refresh_from_db()
-    assert run.endpoint["paid"]["requests"] == len(server.requests)
-
-
-def test_a_killed_worker_costs_a_batch_at_most(transactional_db, var_dir, server, start_worker):
-    for number in range(1, 61):
-        toy_image(number)
-    release = small_release(corpus_images=60)
-    orders = {query_id: list(range(1, 61)) for query_id in TEXTS}
-    first = scored_run(release, orders, name="a long one")
-    server.delay = 0.05
-    run = begun(release, first, 50, server.url)
-    worker = start_worker()
-    wait_for(lambda: ModelAnswer.objects.count() >= 40, what="answers")
-    worker.kill()
-    kept, sent = ModelAnswer.objects.count(), len(server.requests)
-    # Up to four under way, and a batch of less than eight that waits.
-    assert kept <= sent <= kept + 12
-    start_worker()
-
-    def ready():
-        run.refresh_from_db()
-        return run.ready
-
-    wait_for(ready, what="the run")
-    job = run.job
-    job.refresh_from_db()
-    assert (job.done, job.failed, job.total) == (150, 0, 150)
-    assert ModelAnswer.objects.count() == 150
-    assert len(server.requests) <= 150 + 12
-    prompt = prompt_for(TEXTS[1])
-    best = sorted(range(1, 51), key=lambda one: -expected_score(prompt, bytes_of(one)))
-    assert order_of(run)[1] == [*best, *range(51, 61)]

@@ -82,7 +82,9 @@ def seen_of(html):
     return re.search(r'name="seen" value="(\w+)"', html).group(1)
 
 
-def test_a_run_is_estimated_and_then_started(page, first, server):
+def test_a_run_is_estimated_and_then_started(page, release, server, reviewer):
+    assert "Nothing to re-rank yet" in page()
+    first = first_stage(release)
     html = page(chosen(first))
     assert "12 in 3 queries" in html
     # 12 requests of about 1,000 tokens in and 2 out.
@@ -97,11 +99,16 @@ def test_a_run_is_estimated_and_then_started(page, first, server):
     assert (run.owner.username, run.rerank_depth, run.name) == (
         "ada", 4, "first stage → a/model (top 4)",
     )  # fmt: skip
-    html = page()
-    assert f'data-job="{run.job_id}"' in html
+    assert f'data-job="{run.job_id}"' in page()
     assert worked(run).state == "done"
     assert order_of(run) == expected_order(4)
     assert "$0.0241 spent" in page()
+    # An estimate counts what can't be sent.
+    image_withdraw(image=Image.objects.get(pk=3), by=reviewer)
+    choice = RerankChoice(release, first, 5, endpoint=setup_of(server.url, max_side=1024))
+    estimate = rerank_estimate(choice)
+    assert (estimate.pairs, estimate.unavailable) == (15, 3)
+    assert estimate.cost is None
 
 
 def test_what_was_changed_after_the_estimate_is_not_started(page, first, server):
@@ -111,14 +118,6 @@ def test_what_was_changed_after_the_estimate_is_not_started(page, first, server)
     assert not Run.objects.filter(kind="rerank_multimodal").exists()
     # The name alone is no reason to look again.
     assert page(chosen(first, act="start", seen=seen, name="mine")).status_code == 302
-
-
-def test_kept_answers_cost_nothing(page, first, server):
-    worked(begun(first.release, first, 3, server.url))
-    html = page(chosen(first))
-    assert "9, free of charge" in html
-    # As the nine took: 800 in and 1 out.
-    assert "about 2,400 in, 3 out" in html
 
 
 def test_an_embedding_model_reranks_too(page, first, model):
@@ -131,20 +130,27 @@ def test_an_embedding_model_reranks_too(page, first, model):
     assert Run.objects.get(kind="rerank_embedding").embedding_model == model
 
 
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
+def test_impossible_choices_are_named_at_their_field(page, admin_api, first, server):
+    for values, text in (
         ({"depth": 2000}, "Choose a depth from 1 to 1,000"),
         ({"api_model": ""}, "This is needed."),
         ({"endpoint": "http://169.254.169.254/"}, "Select a valid choice"),
-        ({"first_stage": "0"}, "Select a valid choice"),
         ({"price_out": ""}, "Write both prices"),
         ({"max_cost": "5", "price_in": "", "price_out": ""}, "needs both prices"),
-    ],
-)
-def test_impossible_choices_are_reported_at_their_field(page, first, server, values, text):
-    html = page(chosen(first, act="start", **values))
-    assert text in html
+    ):
+        assert text in page(chosen(first, act="start", **values))
+    valid = {"first_stage": first.pk, "depth": 4, "endpoint": "local", "api_model": "m"}
+    for values, field in (
+        ({"endpoint": "http://169.254.169.254/"}, "endpoint"),
+        ({"first_stage": 0}, "first_stage"),
+        ({"endpoint": None, "embedding_model": "unknown"}, "embedding_model"),
+        ({"endpoint": None}, "kind"),
+        ({"depth": 0}, "depth"),
+    ):
+        body = {name: value for name, value in (valid | values).items() if value is not None}
+        answer = admin_api.post(f"/api/releases/{first.release_id}/rerank/", body)
+        assert answer.status_code == 400
+        assert [error["field"] for error in answer.json()["errors"]] == [field]
     assert not Run.objects.filter(kind="rerank_multimodal").exists()
 
 
@@ -158,35 +164,27 @@ def test_a_run_that_stopped_goes_on_with_another_limit(page, first, server, admi
     run.job.refresh_from_db()
     assert run.job.state == "failed"
     client.post(address, {"max_cost": "1", "rpm": "0"})
-    assert worked(run).state == "done"
-
-
-def test_a_run_at_work_can_be_stopped(page, first, server, admin):
-    run = begun(first.release, first, 6, server.url)
-    client_of(admin).post(reverse("rerank-stop", args=[run.pk]))
+    client.post(reverse("rerank-stop", args=[run.pk]))
     run.job.refresh_from_db()
     assert run.job.state == "canceled"
     assert "Resume" in page()
+    client.post(address, {"max_cost": "1", "rpm": "0"})
+    assert worked(run).state == "done"
+    # What was answered costs nothing again.
+    html = page(chosen(first))
+    assert "12, free of charge" in html
 
 
-def test_without_a_second_model_or_a_first_stage_the_page_says_what_is_missing(page, release):
-    assert "Nothing to re-rank yet" in page()
-    first_stage(release)
-    assert "No second model yet" in page()
-
-
-@pytest.mark.parametrize("role", ["annotator", "researcher", "reviewer"])
-def test_admins_alone_rerank(request, role, first, server):
-    person = request.getfixturevalue(role)
+def test_admins_alone_rerank(annotator, researcher, reviewer, first, server):
     run = begun(first.release, first, 4, server.url)
-    client = client_of(person)
-    assert client.get(reverse("rerank-run", args=[first.release_id])).status_code == 403
-    for name in ("rerank-resume", "rerank-stop"):
-        assert client.post(reverse(name, args=[run.pk])).status_code == 403
-    for name, pk in (("api-rerank", first.release_id), ("api-rerank-estimate", first.release_id),
-                     ("api-rerank-resume", run.pk)):  # fmt: skip
-        answer = client.post(reverse(name, args=[pk]), {}, content_type="application/json")
-        assert answer.status_code == 403
+    for person in (annotator, researcher, reviewer):
+        client = client_of(person)
+        assert client.get(reverse("rerank-run", args=[first.release_id])).status_code == 403
+        for name, pk in (("rerank-resume", run.pk), ("rerank-stop", run.pk),
+                         ("api-rerank", first.release_id), ("api-rerank-resume", run.pk),
+                         ("api-rerank-estimate", first.release_id)):  # fmt: skip
+            answer = client.post(reverse(name, args=[pk]), {}, content_type="application/json")
+            assert answer.status_code == 403, name
     assert Run.objects.filter(kind="rerank_multimodal").count() == 1
 
 
@@ -208,30 +206,6 @@ def test_the_api_estimates_begins_and_resumes(admin_api, first, server):
     assert worked(run).state == "done"
     assert admin_api.post(f"/api/runs/{run.pk}/rerank/resume/", {}).status_code == 409
     assert admin_api.post(f"/api/runs/{first.pk}/rerank/resume/", {}).status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"endpoint": "http://169.254.169.254/"}, "endpoint"),
-        ({"first_stage": 0}, "first_stage"),
-        ({"endpoint": None, "embedding_model": "unknown"}, "embedding_model"),
-        ({"endpoint": None}, "kind"),
-        ({"depth": 0}, "depth"),
-    ],
-)
-def test_the_api_names_what_is_wrong(admin_api, first, server, values, field):
-    body = {
-        "first_stage": first.pk,
-        "depth": 4,
-        "endpoint": "local",
-        "api_model": "m",
-        **values,
-    }
-    body = {name: value for name, value in body.items() if value is not None}
-    answer = admin_api.post(f"/api/releases/{first.release_id}/rerank/", body)
-    assert answer.status_code == 400
-    assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
 def command(*arguments):
@@ -256,15 +230,6 @@ def test_the_command_takes_any_address(first, server, settings):
     assert Run.objects.filter(kind="rerank_multimodal").count() == 1
 
 
-def test_the_command_waits_for_the_end(transactional_db, first, server, start_worker):
-    start_worker()
-    shown = command(first.pk, "--depth", 4, "--endpoint", server.url, "--api-model", "a/model",
-                   "--price-in", 2.5, "--price-out", 10, "--wait")  # fmt: skip
-    run = Run.objects.get(kind="rerank_multimodal")
-    assert f"Run {run.pk} is ready, $0.0241." in shown
-    assert order_of(run) == expected_order(4)
-
-
 def test_the_command_reranks_fixed_lists_with_a_model(var_dir, images):
     made = embedding_model_get_or_create(name=toy_spec(), dimension=2)
     embed_rows(made, {number: [number, 7 - number] for number in range(1, 7)})
@@ -275,27 +240,16 @@ def test_the_command_reranks_fixed_lists_with_a_model(var_dir, images):
     assert worked(run).state == Job.State.DONE
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
+def test_the_command_says_what_is_wrong(first):
+    for arguments, text in (
         (["999", "--model", "m"], "There is no run 999"),
         (["fixed:999", "--model", "m"], 'There is no release "999". Releases are: Toy v1.'),
-        (["FIRST", "--model", "unknown/model"], "No image is embedded with 'unknown/model' yet"),
-        (["FIRST", "--endpoint", "http://a/v1"], "--endpoint needs --api-model"),
-        (["FIRST", "--endpoint", "http://u:p@a/v1", "--api-model", "m"], "MULTIMODAL_API_KEY"),
-        (["FIRST", "--model", "m", "--endpoint", "http://a/v1"], "not allowed with"),
-        (["FIRST", "--endpoint", "http://a/v1", "--max-cost", "much"], "not an amount"),
-    ],
-)
-def test_the_command_says_what_is_wrong(first, arguments, text):
-    with pytest.raises(CommandError, match=re.escape(text)):
-        command(*[str(first.pk) if one == "FIRST" else one for one in arguments])
+        ([first.pk, "--model", "unknown/model"], "No image is embedded with 'unknown/model' yet"),
+        ([first.pk, "--endpoint", "http://a/v1"], "--endpoint needs --api-model"),
+        ([first.pk, "--endpoint", "http://u:p@a/v1", "--api-model", "m"], "MULTIMODAL_API_KEY"),
+        ([first.pk, "--model", "m", "--endpoint", "http://a/v1"], "not allowed with"),
+        ([first.pk, "--endpoint", "http://a/v1", "--max-cost", "much"], "not an amount"),
+    ):
+        with pytest.raises(CommandError, match=re.escape(text)):
+            command(*arguments)
     assert not Run.objects.filter(kind__startswith="rerank_").exists()
-
-
-def test_an_estimate_counts_what_cannot_be_sent(release, first, server, reviewer):
-    image_withdraw(image=Image.objects.get(pk=3), by=reviewer)
-    choice = RerankChoice(release, first, 4, endpoint=setup_of(server.url, max_side=1024))
-    estimate = rerank_estimate(choice)
-    assert (estimate.pairs, estimate.unavailable, estimate.requests) == (12, 2, 10)
-    assert estimate.cost is None

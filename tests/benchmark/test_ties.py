@@ -49,7 +49,7 @@ def tied(draw):
     return scores, qrels(relevant, judged)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(tied())
 def test_the_mean_over_all_orders_is_that_of_trying_them(case):
     scores, truth = case
@@ -60,7 +60,7 @@ def test_the_mean_over_all_orders_is_that_of_trying_them(case):
         assert averaged[measure.key] == pytest.approx(mean, abs=1e-12), measure.key
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(tied())
 def test_the_range_is_that_of_all_orders(case):
     scores, truth = case
