@@ -12,7 +12,10 @@ import pytest
 
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_claim, release_fill, release_verify
+from tests.benchmark.conftest import World
 from tests.benchmark.snapshots import COMMAS, empty_snapshot, toy_pairs, toy_snapshot
+
+pytestmark = pytest.mark.django_db
 
 ABOUT_FILES = {"croissant.json", "croissant_open.json", "manifest.json", "manifest_open.json"}
 
@@ -29,8 +32,8 @@ def made(name: str = "Toy", test_labels: str = "hidden", snapshot: Any = toy_sna
     return release_fill(release=release, steps=(), take=take)
 
 
-@pytest.fixture
-def release(db: None, var_dir: Path) -> Release:
+@pytest.fixture(scope="module")
+def release(world: World) -> Release:
     return made()
 
 
@@ -94,18 +97,13 @@ def test_the_open_one_names_open_files_and_their_labels_alone(release: Release) 
     assert len(records(found, "queries")) == 5
 
 
-@pytest.mark.django_db
-def test_public_labels_need_no_second_file(var_dir: Path) -> None:
-    release = made(test_labels="public")
+def test_public_labels_need_no_second_file_and_a_release_with_nothing_is_described(
+    world: World,
+) -> None:
+    release = made("Public", "public", empty_snapshot)
     access = {entry["name"]: entry["access"] for entry in release.file_list}
     assert access["croissant.json"] == "open"
     assert "croissant_open.json" not in access
-    assert len(records(dataset(release), "annotations")) == len(toy_pairs())
-
-
-@pytest.mark.django_db
-def test_a_release_with_nothing_is_described(var_dir: Path) -> None:
-    release = made(snapshot=empty_snapshot, test_labels="public")
     assert [str(one.name) for one in dataset(release).metadata.license] == [
         "Each image has a license of its own: see attribution.csv."
     ]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+pytestmark = pytest.mark.pure
+
 RUN = "30 Q0 2 1 0.9 toy\n30 Q0 5 2 0.8 toy\n30 Q0 1 3 0.7 toy\n99 Q0 1 1 0.5 toy\n"
 
 
@@ -68,23 +70,16 @@ def test_evaluation_as_json(release, run_file):
     assert list(first["scores"]) == data["measures"]
     assert first["scores"]["RR@50"] == 1.0
     assert (data["missed"], data["without_positives"], data["unknown"]) == ([31], [32], [99])
-
-
-def test_evaluation_of_one_split(release, run_file):
+    # Of one split: the run's queries of the other are known, only not asked for.
+    run_file.write_bytes(gzip.compress(run_file.read_bytes()))
     arguments = ["evaluate", run_file, "--release", release, "--json", "--split"]
     val = json.loads(run_command(*arguments, "val"))
     assert [query["query_id"] for query in val["queries"]] == [31]
-    # The run's queries of the other split are known, only not asked for.
     assert (val["missed"], val["without_positives"], val["unknown"]) == ([31], [], [99])
     test = json.loads(run_command(*arguments, "test"))
     assert (test["scored"], test["missed"], test["without_positives"]) == (1, [], [32])
-
-
-def test_evaluation_without_any_relevant_image(release, run_file):
     (release / "inquire_annotations.csv").write_text("query_id,image_id,image_path\n")
     assert "nothing to average" in run_command("evaluate", run_file, "--release", release)
-    data = json.loads(run_command("evaluate", run_file, "--release", release, "--json"))
-    assert (data["mean"], data["queries"]) == (None, [])
 
 
 def test_a_bad_run_is_refused_whole(release, run_file):
@@ -97,25 +92,35 @@ def test_a_bad_run_is_refused_whole(release, run_file):
     assert lines[-1] == "and 21 more errors"
 
 
-def test_a_bad_release_is_refused_whole(release, run_file):
-    (release / "inquire_annotations.csv").write_text("query_id,image_id,image_path\n77,1,a\n")
-    with pytest.raises(CommandError, match="line 2, query_id: '77' is in no query file"):
-        run_command("evaluate", run_file, "--release", release)
-
-
-@pytest.mark.parametrize("missing", ["run", "release"])
-def test_a_missing_file_is_named(release, run_file, missing):
-    arguments = {"run": run_file, "release": release}
-    arguments[missing] = release / "nowhere"
-    message = {"run": "Can't read the run: .*nowhere", "release": "nowhere.*no such directory"}
-    with pytest.raises(CommandError, match=message[missing]):
-        run_command("evaluate", arguments["run"], "--release", arguments["release"])
-
-
-@pytest.mark.parametrize("k", ["0", "-1", "five"])
-def test_k_must_be_a_whole_number_from_1(release, run_file, k):
-    with pytest.raises(CommandError, match="is not a whole number from 1"):
-        run_command("evaluate", run_file, "--release", release, "--k", k)
+def test_what_is_wrong_is_named(release, run_file, tmp_path):
+    qrels = tmp_path / "test.qrels"
+    (release / "bad").mkdir()
+    for path in release.glob("*.csv"):
+        (release / "bad" / path.name).write_bytes(path.read_bytes())
+    bad = release / "bad" / "inquire_annotations.csv"
+    bad.write_text("query_id,image_id,image_path\n77,1,a\n")
+    for arguments, message in (
+        ([run_file, "--release", release / "bad"], "line 2, query_id: '77' is in no query file"),
+        ([release / "nowhere", "--release", release], "Can't read the run: .*nowhere"),
+        ([run_file, "--release", release / "nowhere"], "nowhere.*no such directory"),
+        ([run_file, "--release", release, "--k", "0"], "is not a whole number from 1"),
+        ([run_file, "--release", release, "--measures", "AP@50,F1"], "There is no measure 'F1'"),
+        ([run_file, "--release", release, "--measures", "Judged@5"], "relevant images alone"),
+        ([run_file, "--release", release, "--k", "5", "--measures", "P@5"], "not allowed with"),
+        ([run_file, "--qrels", qrels, "--split", "val"], "which split"),
+    ):
+        qrels.write_text(QRELS)
+        with pytest.raises(CommandError, match=message):
+            run_command("evaluate", *arguments)
+    for text, message in (
+        ("", "line 1: the file holds no row"),
+        ("q1 0 a\n", "line 1: 3 fields where 4 are needed"),
+        ("q1 0 a 0.5\n", "line 1, relevance: '0.5' is not a whole number"),
+        ("q1 0 a 1\nq1 0 a 1\n", "line 2, image_id: a stands twice for the query q1"),
+    ):
+        qrels.write_text(text)
+        with pytest.raises(CommandError, match=message):
+            run_command("evaluate", run_file, "--qrels", qrels)
 
 
 def test_measures_are_chosen_by_name(release, run_file):
@@ -126,30 +131,6 @@ def test_measures_are_chosen_by_name(release, run_file):
     # One of the two relevant images is among the first two, at rank 1.
     assert lines[1].split()[:5] == ["30", "2", "0.5000", "0.5000", "1.0000"]
     assert "  mAP@R        0.2500" in lines
-
-
-@pytest.mark.parametrize(
-    ("measures", "message"),
-    [
-        ("AP@50,F1", "There is no measure 'F1'; there are AP@k"),
-        ("Judged@5", "name relevant images alone, and Judged@5 needs all"),
-    ],
-)
-def test_measures_that_cannot_be_known_are_refused(release, run_file, measures, message):
-    with pytest.raises(CommandError, match=message):
-        run_command("evaluate", run_file, "--release", release, "--measures", measures)
-
-
-def test_measures_name_their_own_cutoffs(release, run_file):
-    arguments = ["evaluate", run_file, "--release", release, "--k", "5", "--measures", "AP@5"]
-    with pytest.raises(CommandError, match="not allowed with"):
-        run_command(*arguments)
-
-
-def test_a_compressed_run_scores_the_same(release, run_file):
-    plain = run_command("evaluate", run_file, "--release", release)
-    run_file.write_bytes(gzip.compress(run_file.read_bytes()))
-    assert run_command("evaluate", run_file, "--release", release) == plain
 
 
 def test_a_release_of_another_name_and_with_every_judgment_is_scored_by_all_measures(
@@ -202,27 +183,6 @@ def test_qrels_in_numbers_score_as_the_release(release, run_file, tmp_path):
     qrels.write_text("30 0 9 1\n")
     data = json.loads(run_command("evaluate", run_file, "--qrels", qrels, "--json", "--k", "1"))
     assert data["mean"]["P@1"] == 1.0
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "line 1: the file holds no row"),
-        ("q1 0 a\n", "line 1: 3 fields where 4 are needed"),
-        ("q1 0 a 0.5\n", "line 1, relevance: '0.5' is not a whole number"),
-        ("q1 0 a 1\nq1 0 a 1\n", "line 2, image_id: a stands twice for the query q1"),
-    ],
-)
-def test_bad_qrels_are_refused(run_file, tmp_path, text, message):
-    (tmp_path / "qrels.txt").write_text(text)
-    with pytest.raises(CommandError, match=message):
-        run_command("evaluate", run_file, "--qrels", tmp_path / "qrels.txt")
-
-
-def test_qrels_have_no_splits(run_file, tmp_path):
-    (tmp_path / "qrels.txt").write_text(QRELS)
-    with pytest.raises(CommandError, match="which split"):
-        run_command("evaluate", run_file, "--qrels", tmp_path / "qrels.txt", "--split", "val")
 
 
 def test_equal_scores_that_cross_a_cutoff_are_named_and_settled_as_others_do(release, tmp_path):

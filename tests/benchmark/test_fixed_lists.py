@@ -110,24 +110,13 @@ def test_through_the_matrix_the_lists_are_the_same_without_a_scan(
     assert list(fixed_lists.fixed_lists(model, texts)) == [expected[-1], expected[0]]
 
 
-def test_a_model_without_embeddings_takes_no_list_over(query: Query, model: EmbeddingModel) -> None:
-    frozen(query, model)
-    Embedding.objects.all().delete()
-    assert list(fixed_lists.released_fixed_lists(model)) == [[]]
-
-
-def test_the_first_ranks_of_the_querys_own_list_are_taken(
-    query: Query, model: EmbeddingModel
-) -> None:
-    frozen(query, model)
-    assert made_with_scans(model) == ([exact(query, model)], 0)
-
-
 def test_withdrawn_images_are_left_out_of_a_list_taken_over(
     query: Query, model: EmbeddingModel, reviewer: Any
 ) -> None:
     frozen(query, model)
     before = exact(query, model)
+    # The first ranks of the query's own list are taken.
+    assert made_with_scans(model) == ([before], 0)
     image_withdraw(image=Image(pk=before[4].image_id), by=reviewer)
     lists, scans = made_with_scans(model)
     assert lists == [exact(query, model)]
@@ -136,30 +125,23 @@ def test_withdrawn_images_are_left_out_of_a_list_taken_over(
     assert scans == 0
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_a_list_that_is_not_the_same_is_not_taken(query: Query, model: EmbeddingModel) -> None:
+    made = frozen(query, model)
+    # Were it taken, it would be seen.
+    made.candidates.filter(rank__lte=50).delete()
+    rows = CandidateList.objects.filter(pk=made.pk)
+    changes: list[dict[str, Any]] = [
         {"species_ids": [1]},
         {"text": "an earlier text"},
         {"size": 99},
         {"frozen_at": timezone.now() - timedelta(days=2)},
-    ],
-    ids=["of a species filter", "of another text", "too short", "before the last embedding"],
-)
-def test_a_list_that_is_not_the_same_is_not_taken(
-    query: Query, model: EmbeddingModel, change: dict[str, Any]
-) -> None:
-    made = frozen(query, model, **change)
-    # Were it taken, it would be seen.
-    made.candidates.filter(rank__lte=50).delete()
-    lists, scans = made_with_scans(model)
-    assert lists == [exact(query, model)]
-    assert scans == 1
-
-
-def test_a_list_of_another_model_is_not_taken(query: Query, model: EmbeddingModel) -> None:
-    make_list(query, list(range(1, COUNT + 1)))
-    assert made_with_scans(model) == ([exact(query, model)], 1)
+        {"embedding_model": EmbeddingModel.objects.create(name="other", dimension=WIDTH)},
+    ]
+    for change in changes:
+        before = rows.values(*change).get()
+        rows.update(**change)
+        assert made_with_scans(model) == ([exact(query, model)], 1), change
+        rows.update(**before)
 
 
 def test_an_image_that_came_back_is_not_missed(
@@ -188,13 +170,6 @@ def test_a_filtered_list_lends_its_texts_vector(
     assert list(fixed_lists.released_fixed_lists(model)) == [expected]
 
 
-def test_a_corpus_smaller_than_a_list_is_taken_whole(query: Query, model: EmbeddingModel) -> None:
-    Image.objects.filter(pk__gt=30).delete()
-    lists, _ = made_with_scans(model)
-    assert [row.rank for row in lists[0]] == list(range(1, 31))
-    assert lists == [exact(query, model)]
-
-
 def test_a_release_holds_them_with_their_images(
     query: Query, model: EmbeddingModel, var_dir: Any
 ) -> None:
@@ -204,10 +179,8 @@ def test_a_release_holds_them_with_their_images(
     images = {row.image_id for row in snapshot.fixed()}
     assert [image.image_id for image in snapshot.images()] == sorted(images)
     assert release.header["rerank_model"] == model.name
-
-
-def test_none_are_made_unless_requested(query: Query, model: EmbeddingModel, var_dir: Any) -> None:
-    claimed = services.release_claim(name="v1", created_by=None, options={"rerank_model": ""})
+    # None are made unless requested.
+    claimed = services.release_claim(name="v2", created_by=None, options={"rerank_model": ""})
     release = services.release_make(release=claimed)
     assert list(Snapshot(release.snapshot_directory).fixed()) == []
     assert release.header["rerank_model"] == ""
@@ -245,13 +218,8 @@ def test_a_release_holds_the_vectors_that_order_its_images_again(
     scores = dict(zip(stored, (embeddings @ kept.vector).tolist(), strict=True))
     order = sorted(scores, key=lambda image_id: (-scores[image_id], image_id))
     assert [(image_id, scores[image_id]) for image_id in order] == listed
-
-
-def test_without_a_model_of_fixed_lists_the_lists_own_vectors_are_released(
-    query: Query, model: EmbeddingModel
-) -> None:
-    made = frozen(query, model)
-    make_query(query.query_id + 1, "a query without a list")
+    # Without a model of fixed lists the lists' own vectors are released.
     [row] = fixed_lists.released_vectors(None)
     assert (row.query_id, row.model, row.text) == (query.query_id, model.name, query.text)
-    assert row.vector == np.array(made.text_vector, np.float16).tolist()
+    Embedding.objects.all().delete()
+    assert list(fixed_lists.released_fixed_lists(model)) == [[], []]

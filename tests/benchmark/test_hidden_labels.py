@@ -33,7 +33,7 @@ from benchmark.runs.baselines import baselines_begin
 from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
 from benchmark.runs.submissions import short_rankings
-from benchmark.scoring.hidden import FEWEST_QUERIES, LabelsHidden, summarize
+from benchmark.scoring.hidden import LabelsHidden, summarize
 from core.access import Role
 from core.jobs.services import job_slice_run
 from labeling.audits.draws import KEY_BYTES, draw_order, selected
@@ -296,9 +296,12 @@ def test_test_queries_exchange_their_labels_and_nobody_notices_who_may_not_see_t
 
     def look(clients: dict[str, Client]) -> list[dict[str, Any]]:
         reviewer = {address: body_of(clients[Role.REVIEWER].get(address)) for address in TELLING}
-        return [*(crawl(clients[role]) for role in (Role.RESEARCHER, Role.ANNOTATOR)), reviewer]
+        crawled = [crawl(clients[role]) for role in (Role.RESEARCHER, Role.ANNOTATOR)]
+        return [*crawled, reviewer, scores_seen(clients)]
 
     one, other = (in_world(shift, "hidden", look) for shift in (0, 5))
+    check_scores(**one.pop())
+    other.pop()
     by_researcher, by_annotator, by_reviewer = map(differing, one, other)
     assert by_researcher == by_annotator == set()
     assert by_reviewer == set(TELLING)
@@ -341,39 +344,40 @@ def labels_from_scores(scores: dict[str, float], depth: int = 10) -> list[tuple[
     return sorted(set(found))
 
 
-@pytest.mark.django_db(transaction=True)
-def test_researchers_see_rounded_means_of_the_test_split_and_no_scores_of_its_queries(in_world):
-    """With single scores, without a submission, labels would be computed: from a published run's
-    scores beside its order."""
-
-    def attack(client: Client) -> dict[int, list[tuple[int, ...]]]:
-        shown = client.get("/api/runs/1/scores/").json()
-        return {
-            query_id: labels_from_scores(
-                {key: values[place] for key, values in shown["measures"].items()}
-            )
-            for place, query_id in enumerate(shown["query_ids"])
-        }
-
-    def look(clients: dict[str, Client]) -> tuple[Any, ...]:
-        researcher, reviewer = clients[Role.RESEARCHER], clients[Role.REVIEWER]
-        [shown], details = (
-            client.get("/api/runs/1/").json()["scores"] for client in (researcher, reviewer)
+def attack(client: Client) -> dict[int, list[tuple[int, ...]]]:
+    """The labels of each query that a published run's scores beside its order give away."""
+    shown = client.get("/api/runs/1/scores/").json()
+    return {
+        query_id: labels_from_scores(
+            {key: values[place] for key, values in shown["measures"].items()}
         )
-        whole = next(one for one in details if one["release"] == shown["release"])
-        page = researcher.get("/releases/1/leaderboard/?split=test").content.decode()
-        best = Run.objects.filter(kind=Run.Kind.BEST, release=1, published_at__isnull=False)[0]
-        return (
-            attack(researcher),
-            attack(reviewer),
-            shown["means"],
-            whole["means"],
-            page,
-            researcher.get(f"/runs/{best.pk}/").context["splits"],
-            researcher.get(f"/api/runs/{best.pk}/").json(),
-        )
+        for place, query_id in enumerate(shown["query_ids"])
+    }
 
-    computed, by_reviewer, shown, whole, page, splits, best = in_world(0, "hidden", look)
+
+def scores_seen(clients: dict[str, Client]) -> dict[str, Any]:
+    """What researchers and reviewers see of the scores of the first run."""
+    researcher, reviewer = clients[Role.RESEARCHER], clients[Role.REVIEWER]
+    [shown], details = (
+        client.get("/api/runs/1/").json()["scores"] for client in (researcher, reviewer)
+    )
+    whole = next(one for one in details if one["release"] == shown["release"])
+    best = Run.objects.filter(kind=Run.Kind.BEST, release=1, published_at__isnull=False)[0]
+    return {
+        "computed": attack(researcher),
+        "by_reviewer": attack(reviewer),
+        "shown": shown["means"],
+        "whole": whole["means"],
+        "page": researcher.get("/releases/1/leaderboard/?split=test").content.decode(),
+        "splits": researcher.get(f"/runs/{best.pk}/").context["splits"],
+        "best": researcher.get(f"/api/runs/{best.pk}/").json(),
+    }
+
+
+def check_scores(
+    computed: Any, by_reviewer: Any, shown: Any, whole: Any, page: str, splits: Any, best: Any
+) -> None:
+    """Asserts that researchers see rounded means of the test split, and no score of its queries."""
     truth = {
         query_id: [tuple(int(i in relevant_to(query_id, 0)) for i in order(1, query_id)[:10])]
         for query_id in (*VAL, *TEST)
@@ -418,7 +422,6 @@ ORDERS = {1: [2, 1, 4], **{query_id: [1, 2, 3, 4, 5, 6] for query_id in (2, 3, 4
 def test_few_test_queries_show_no_score(release, researcher, reviewer):
     run = scored_run(release, ORDERS, owner=researcher)
     run_publish(run=run)
-    assert FEWEST_QUERIES == 10
     runs = board_runs(release, Run.Task.FULL, researcher)
     assert list(runs.splits) == ["val"]
     for split in ("test", "both"):
@@ -431,31 +434,22 @@ def test_few_test_queries_show_no_score(release, researcher, reviewer):
     assert "test" in api_of(reviewer).get(f"/api/runs/{run.pk}/").json()["scores"][0]["means"]
 
 
-@pytest.mark.parametrize(
-    ("orders", "missing"),
-    [
+def test_runs_rank_enough_images_for_each_test_query(release):
+    """The toy's corpus has six images, fewer than the cut-off of 50."""
+    for orders, missing in (
         (ORDERS, []),
         ({1: [2]}, []),
         ({**ORDERS, 3: [1, 2, 3, 4, 5]}, [3]),
         ({2: [1, 2, 3, 4, 5, 6]}, [3, 4]),
-    ],
-)
-def test_runs_rank_enough_images_for_each_test_query(release, orders, missing):
-    """The toy's corpus has six images, fewer than the cut-off of 50."""
-    errors = short_rankings(release, Run.Task.FULL, rankings(orders), "run.txt")
-    assert [int(error.message.split()[1]) for error in errors] == missing
-    assert all("at least 6 images" in error.message for error in errors)
-
-
-def test_runs_rank_the_fixed_lists_of_test_queries_whole(release):
-    """Of the toy's test queries 2 alone has a list that is fit for re-ranking, of four images."""
+    ):
+        errors = short_rankings(release, Run.Task.FULL, rankings(orders), "run.txt")
+        assert [int(error.message.split()[1]) for error in errors] == missing
+        assert all("at least 6 images" in error.message for error in errors)
+    # Of the test queries 2 alone has a list that is fit for re-ranking, of four images.
     errors = short_rankings(release, Run.Task.RERANK, rankings({2: [5, 6, 2]}), "run.txt")
     assert [error.message.split(";")[0] for error in errors] == ["query 2 has 3 images"]
     assert short_rankings(release, Run.Task.RERANK, rankings({2: [5, 6, 2, 1]}), "") == []
-
-
-def test_public_labels_take_runs_of_any_length(images, var_dir):
-    public = toy_release(test_labels="public")
+    public = toy_release(name="Public", test_labels="public")
     assert short_rankings(public, Run.Task.FULL, rankings({3: [1]}), "run.txt") == []
 
 

@@ -6,41 +6,57 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import override_settings
 
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_claim, release_make
-from benchmark.simulation.report import MEANS, NAMES, SHARES, Plan, mean_rows
+from benchmark.simulation.report import MEANS, NAMES, SHARES, mean_rows
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from labeling.simulation.core import RECALLS
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
 from retrieval.flags.services import image_withdraw
+from tests.benchmark.conftest import World
 from tests.benchmark.simulations import IMAGES, RELEVANT, complete_query, make_corpus, open_query
 from tests.benchmark.snapshots import query as snapshot_query
 from tests.benchmark.toy_release import ready_release, toy_release
-from tests.labeling.conftest import FIRST_ID, embed, make_images
+from tests.labeling.conftest import FIRST_ID
 from tests.labeling.judging import judge
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def corpus(var_dir: Path, settings: Any) -> None:
+@pytest.fixture(scope="module")
+def corpus(world: World) -> Iterator[World]:
     """The toy corpus."""
-    make_corpus(settings)
+    with override_settings(EMBEDDING_MODEL=""):
+        make_corpus(settings)
+        yield world
 
 
-@pytest.fixture
-def query(corpus: None, admin: Any, annotator: Any) -> Query:
+@pytest.fixture(scope="module")
+def query(corpus: World) -> Query:
     """A query whose list was judged whole."""
-    return complete_query(30, by=admin, annotator=annotator)
+    return complete_query(30, by=corpus.person("admin"), annotator=corpus.person("annotator"))
+
+
+@pytest.fixture(scope="module")
+def release(query: Query, corpus: World) -> Release:
+    """Of a query that was judged whole, one that wasn't, and one without a relevant image."""
+    people = {"by": corpus.person("admin"), "annotator": corpus.person("annotator")}
+    complete_query(31, **people, judged=12, relevant=[1, 2, 3, 4, 5])
+    complete_query(32, **people, judged=5, relevant=[])
+    options = {"rerank_model": ""}
+    return release_make(release=release_claim(name="Toads", created_by=None, options=options))
 
 
 def printed(*arguments: str) -> str:
@@ -78,95 +94,59 @@ def test_a_query_that_was_judged_whole(query: Query) -> None:
     assert found["plan"]["seeds"] == 50
 
 
-def test_of_a_query_that_wasnt_judged_whole_the_judged_images_are_the_world(
-    corpus: None, admin: Any, annotator: Any
-) -> None:
-    complete_query(30, by=admin, annotator=annotator, judged=12)
-    [figures] = simulated("30", "--order", "frozen")["queries"]
-    assert (figures["images"], figures["relevant"], figures["closed_world"]) == (13, 4, True)
-    assert figures["world"].startswith(
-        "Closed world: the 13 judged images of a list of 40. The others are left out, since what "
-        "was not judged is not known to be not relevant"
-    )
-    # The last one found is the 13th of those that were judged, and not the 20th.
-    assert figures["orders"][0]["labels_to"]["100"] == 13
-
-
-def test_the_labels_are_the_consensus_without_withdrawn_images(
-    corpus: None, admin: Any, annotator: Any, reviewer: Any
-) -> None:
-    query = open_query(30, admin)
+def test_the_labels_are_the_consensus_without_withdrawn_images(corpus: World) -> None:
+    admin, annotator = corpus.person("admin"), corpus.person("annotator")
+    reviewer = corpus.person("reviewer")
+    query = open_query(40, admin)
     judge(query, reviewer, [1], "relevant")
     judge(query, reviewer, [4], "unsure")
     judge(query, annotator, RELEVANT, "relevant")
     judge(query, annotator, set(range(IMAGES)) - set(RELEVANT), "not_relevant")
     query_transition(query=query, to_state="complete", by=admin, note="for the test")
     image_withdraw(image=Image(pk=FIRST_ID), by=admin, note="a person")
-    [figures] = simulated("30", "--order", "frozen")["queries"]
+    [figures] = simulated("40", "--order", "frozen")["queries"]
     assert (figures["images"], figures["relevant"]) == (IMAGES - 1, 3)
     assert figures["orders"][0]["labels_to"] == {"80": 19, "95": 19, "100": 19}
     assert figures["orders"][0]["atd"] == (1 + 9 + 19) / 3
-
-
-def test_images_outside_the_list_or_without_an_embedding_are_left_out(
-    query: Query, annotator: Any
-) -> None:
+    # Of a query that wasn't judged whole the judged images are the world.
+    complete_query(41, by=admin, annotator=annotator, judged=12, relevant=[1, 4, 9, 19])
+    [figures] = simulated("41", "--order", "frozen")["queries"]
+    assert (figures["images"], figures["relevant"], figures["closed_world"]) == (13, 4, True)
+    assert figures["world"].startswith(
+        "Closed world: the 13 judged images of a list of 39. The others are left out, since what "
+        "was not judged is not known to be not relevant"
+    )
+    # The last one found is the 13th of those that were judged.
+    assert figures["orders"][0]["labels_to"]["100"] == 13
     Embedding.objects.filter(image_id=FIRST_ID + 2).delete()
-    [figures] = simulated("30", "--order", "frozen")["queries"]
-    assert figures["images"] == IMAGES - 1
-    assert figures["closed_world"]
+    [figures] = simulated("41", "--order", "frozen")["queries"]
+    assert figures["images"] == 12
     assert "1 judged images outside it or not embedded are left out." in figures["world"]
 
 
-def test_the_order_that_learns_needs_no_matrix_of_the_whole_corpus(
-    query: Query, annotator: Any
-) -> None:
-    """Images that came after the query's list was frozen are none of its world."""
-    embed(make_images(3, first=IMAGES, embedded=False))
-    [figures] = simulated("30", "--order", "active")["queries"]
-    assert figures["images"] == IMAGES
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["31"], "There is no query 31."),
-        (["Toads"], 'There is no release "Toads".'),
+def test_what_cant_be_done_is_refused(release: Release, corpus: World) -> None:
+    open_query(50, corpus.person("admin"))
+    toy_release()
+    positives = ready_release("Positives", queries=[snapshot_query(3)], negatives_known=False)
+    for arguments, says in (
+        (["99"], "There is no query 99."),
+        (["Frogs"], 'There is no release "Frogs".'),
         (["30", "--order", "clip"], 'There is no order "clip"; there are frozen, active, random.'),
         (["30", "--order", "frozen,frozen"], "Name at least one order, each once."),
         (["30", "--stop", "streak"], '"streak" is no stop rule'),
         (["30", "--noise", "1"], "The noise is a share from 0 to less than 1, not 1."),
         (["30", "--seeds", "0"], "'0' is not a whole number from 1"),
-        (["30", "--order", ","], "Name at least one order"),
         (["30", "--csv", "/dev/null/a.csv"], "/dev/null/a.csv: "),
-    ],
-)
-def test_what_cant_be_done_is_refused(query: Query, arguments: list[str], says: str) -> None:
-    with pytest.raises(CommandError, match=re.escape(says)):
-        printed(*arguments)
-
-
-def test_an_open_query_is_refused(corpus: None, admin: Any, annotator: Any) -> None:
-    judge(open_query(30, admin), annotator, range(IMAGES), "relevant")
-    with pytest.raises(CommandError, match="Query 30 isn't complete, so nobody knows"):
-        printed("30")
-
-
-def test_a_query_without_a_relevant_image_is_refused(
-    corpus: None, admin: Any, annotator: Any
-) -> None:
-    complete_query(30, by=admin, annotator=annotator, relevant=[])
-    with pytest.raises(CommandError, match="Query 30 has no relevant image in its list"):
-        printed("30")
-
-
-@pytest.fixture
-def release(query: Query, admin: Any, annotator: Any) -> Release:
-    """Of a query that was judged whole, one that wasn't, and one without a relevant image."""
-    complete_query(31, by=admin, annotator=annotator, judged=12, relevant=[1, 2, 3, 4, 5])
-    complete_query(32, by=admin, annotator=annotator, judged=5, relevant=[])
-    options = {"rerank_model": ""}
-    return release_make(release=release_claim(name="Toads", created_by=admin, options=options))
+        (["50"], "Query 50 isn't complete, so nobody knows"),
+        (["32"], "Query 32 has no relevant image in its list"),
+        (["Toy"], "Query 1 has no candidate list of a model that is here"),
+        (["Positives"], "Positives v1 names relevant images alone"),
+    ):
+        with pytest.raises(CommandError, match=re.escape(says)):
+            printed(*arguments)
+    positives.snapshot_directory.rename(positives.directory / "elsewhere")
+    with pytest.raises(CommandError, match="The files of Positives v1 are lost"):
+        printed("Positives")
 
 
 def test_all_queries_of_a_release(release: Release, tmp_path: Path) -> None:
@@ -232,18 +212,6 @@ def test_tables_for_people(release: Release) -> None:
     ]
 
 
-def test_releases_that_say_too_little_are_refused(var_dir: Path) -> None:
-    toy_release()
-    with pytest.raises(CommandError, match="Query 1 has no candidate list of a model that is here"):
-        printed("Toy")
-    positives = ready_release("Positives", queries=[snapshot_query(3)], negatives_known=False)
-    with pytest.raises(CommandError, match="Positives v1 names relevant images alone"):
-        printed("Positives")
-    positives.snapshot_directory.rename(positives.directory / "elsewhere")
-    with pytest.raises(CommandError, match="The files of Positives v1 are lost"):
-        printed("Positives")
-
-
 def test_means_of_labels_are_compared_as_ratios_of_geometric_means() -> None:
     def figures(frozen: float, active: float) -> dict[str, Any]:
         shares = {"share": 0.0, "low": 0.0, "high": 1.0}
@@ -258,13 +226,3 @@ def test_means_of_labels_are_compared_as_ratios_of_geometric_means() -> None:
 
     rows = mean_rows([figures(100, 50), figures(400, 100)])
     assert [row["times_frozen"] for row in rows] == pytest.approx([1, (5000 / 40000) ** 0.5])
-
-
-def test_a_plan_names_its_steps() -> None:
-    plan = Plan(orders=("frozen",), stops=("streak:100", "certificate:0.9"), streak=30)
-    assert [(order, stop and str(stop)) for order, stop in plan.steps] == [
-        ("frozen", None),
-        ("frozen", "streak:100"),
-        ("frozen", "certificate:0.9"),
-    ]
-    assert [stop.streak for _, stop in plan.steps if stop] == [100, 30]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import time
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.conf import settings
+from django.test import Client, override_settings
 
 from benchmark.simulation.report import Plan
 from benchmark.simulation.services import simulation_begin, simulation_step
@@ -18,6 +19,7 @@ from core.jobs.models import Job
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from tests.benchmark.charts import drawings
+from tests.benchmark.conftest import World
 from tests.benchmark.simulations import complete_query, make_corpus, open_query
 from tests.conftest import client_of, person
 from tests.labeling.conftest import run_jobs
@@ -32,11 +34,23 @@ FORM = {
 }
 
 
-@pytest.fixture
-def query(var_dir: Path, settings: Any, admin: Any, annotator: Any) -> Query:
+@pytest.fixture(scope="module")
+def corpus(world: World) -> Iterator[World]:
+    """The toy corpus."""
+    with override_settings(EMBEDDING_MODEL=""):
+        make_corpus(settings)
+        yield world
+
+
+@pytest.fixture(scope="module")
+def query(corpus: World) -> Query:
     """A completed query."""
-    make_corpus(settings)
-    return complete_query(30, by=admin, annotator=annotator)
+    return complete_query(30, by=corpus.person("admin"), annotator=corpus.person("annotator"))
+
+
+@pytest.fixture
+def reviewer(query: Query, corpus: World, db: None) -> Any:
+    return corpus.person("reviewer")
 
 
 def begun(client: Client, query: Query, **fields: Any) -> Job:
@@ -47,7 +61,7 @@ def begun(client: Client, query: Query, **fields: Any) -> Job:
     return job
 
 
-def test_reviewers_and_admins_alone_simulate(query: Query, reviewer: Any, clients: Any) -> None:
+def test_reviewers_and_admins_alone_simulate(query: Query, reviewer: Any, corpus: World) -> None:
     job = begun(client_of(reviewer), query)
     run_jobs()
     addresses = (
@@ -56,9 +70,12 @@ def test_reviewers_and_admins_alone_simulate(query: Query, reviewer: Any, client
         f"/simulations/{job.pk}/figures.csv",
     )
     for role, status in (("annotator", 403), ("reviewer", 200), ("admin", 200)):
-        assert [clients[role].get(one).status_code for one in addresses] == [status] * 3
-    assert clients["annotator"].post("/simulations/", FORM).status_code == 403
-    assert clients["anonymous"].get(addresses[0]).status_code == 302
+        client = corpus.client(role)
+        assert [client.get(one).status_code for one in addresses] == [status] * 3
+        page = client.get(f"/queries/{query.pk}/").content.decode()
+        assert (f"/simulations/?query={query.pk}" in page) == (status == 200)
+    assert corpus.client("annotator").post("/simulations/", FORM).status_code == 403
+    assert Client().get(addresses[0]).status_code == 302
     other = client_of(person("remo", "reviewer"))
     assert [other.get(one).status_code for one in addresses] == [200, 404, 404]
     assert Job.objects.filter(kind="simulate").count() == 1
@@ -87,34 +104,25 @@ def test_a_simulation_from_the_form_to_its_figures(query: Query, reviewer: Any) 
     assert job.title in client.get("/simulations/").content.decode()
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
+def test_what_cant_be_simulated_is_said_in_the_form(
+    query: Query, reviewer: Any, corpus: World
+) -> None:
+    unfinished, client = open_query(31, corpus.person("admin")), client_of(reviewer)
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"stops": "streak:0"}, "“streak:0” is no stop rule"),
         ({"stops": "exhausted, exhausted"}, "Name at least one stop rule, each once."),
         ({"orders": []}, "This field is required."),
-        ({"orders": ["clip"]}, "clip is not one of the available choices"),
         ({"seeds": 2001}, "Ensure this value is less than or equal to 2000."),
         ({"noise": 1}, "Ensure this value is less than or equal to 0.9."),
-        ({"query": 10**6}, "Select a valid choice."),
-    ],
-)
-def test_what_cant_be_simulated_is_said_in_the_form(
-    query: Query, reviewer: Any, fields: dict[str, Any], says: str
-) -> None:
-    answer = client_of(reviewer).post("/simulations/", FORM | {"query": query.pk} | fields)
-    assert answer.status_code == 200
-    shown = answer.content.decode().replace("&quot;", '"')
-    assert says.replace("“", '"').replace("”", '"') in shown
-    assert not Job.objects.filter(kind="simulate").exists()
-
-
-def test_an_open_query_isnt_offered(query: Query, admin: Any) -> None:
-    other = open_query(31, admin)
-    client = client_of(admin)
+        ({"query": unfinished.pk}, "Select a valid choice."),
+    ]
+    for fields, says in wrong:
+        answer = client.post("/simulations/", FORM | {"query": query.pk} | fields)
+        assert answer.status_code == 200
+        shown = answer.content.decode().replace("&quot;", '"')
+        assert says.replace("“", '"').replace("”", '"') in shown
     assert "31: a toad" not in client.get("/simulations/").content.decode()
-    answer = client.post("/simulations/", FORM | {"query": other.pk})
-    assert "Select a valid choice." in answer.content.decode()
+    assert not Job.objects.filter(kind="simulate").exists()
 
 
 def test_a_job_goes_on_where_it_was_cut_short(query: Query, reviewer: Any) -> None:
@@ -132,32 +140,18 @@ def test_a_job_goes_on_where_it_was_cut_short(query: Query, reviewer: Any) -> No
     assert [one.done for one in results] == [9, 9]
 
 
-def test_judgments_that_change_between_two_slices_end_it(query: Query, reviewer: Any) -> None:
-    job = simulation_begin(query=query, plan=Plan(seeds=5), created_by=reviewer)
+def test_judgments_that_change_or_a_query_that_goes_end_it(query: Query, reviewer: Any) -> None:
+    begun = [simulation_begin(query=query, plan=Plan(seeds=5), created_by=reviewer)
+             for _ in range(2)]  # fmt: skip
     Job.objects.update(state=Job.State.RUNNING)
-    assert not simulation_step(Job.objects.get(pk=job.pk), 0.0)
+    job, again = (Job.objects.get(pk=one.pk) for one in begun)
+    assert not simulation_step(job, 0.0)
     Judgment.objects.filter(query=query, relevance="relevant").latest("pk").delete()
     with pytest.raises(JobFailed, match="The judgments changed meanwhile"):
         simulation_step(Job.objects.get(pk=job.pk), 0.0)
-
-
-def test_a_query_that_was_reopened_or_has_gone_fails_the_job(
-    query: Query, reviewer: Any, admin: Any
-) -> None:
-    job = simulation_begin(query=query, plan=Plan(seeds=5), created_by=reviewer)
     Query.objects.filter(pk=query.pk).update(state="open")
-    run_jobs()
-    page = client_of(reviewer).get(f"/simulations/{job.pk}/").content.decode()
-    assert "Query 30 isn&#x27;t complete, so nobody knows what is relevant to it." in page
+    with pytest.raises(JobFailed, match="Query 30 isn't complete, so nobody knows"):
+        simulation_step(again, 0.0)
     gone = Job.objects.create(kind="simulate", params={"query": 10**6, "plan": {}})
     with pytest.raises(JobFailed, match="The query was deleted"):
         simulation_step(gone, 0.0)
-
-
-def test_a_complete_query_leads_to_its_simulation(
-    query: Query, reviewer: Any, clients: Any
-) -> None:
-    address = f"/simulations/?query={query.pk}"
-    for role, shown in (("reviewer", True), ("annotator", False)):
-        page = clients[role].get(f"/queries/{query.pk}/").content.decode()
-        assert (address in page) == shown

@@ -116,15 +116,10 @@ def test_images_without_a_name_are_counted(model: EmbeddingModel) -> None:
     again = computed(model, naming="com")
     assert again.pk == run.pk
     assert Job.objects.filter(kind="species_task").count() == 2
-
-
-def test_nothing_to_name_fails_the_job(model: EmbeddingModel) -> None:
     Species.objects.update(lookalike_group="")
-    texts(model, Bufo_bufo=EAST, Rana_temporaria=NORTH, Triturus_cristatus=UP)
-    run = computed(model, scope="group")
-    assert run.job is not None
-    assert run.job.state == "failed"
-    assert not run.done
+    failed = computed(model, naming="com", scope="group")
+    assert failed.job is not None
+    assert (failed.job.state, failed.done) == ("failed", False)
 
 
 def test_figures() -> None:

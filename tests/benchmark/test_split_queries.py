@@ -93,7 +93,7 @@ def test_only_complete_queries_are_drawn_unless_all_are_requested(queries: list[
 
 
 def test_released_queries_keep_theirs_and_a_redraw_tells_of_them(
-    queries: list[Query], tmp_path: Path, settings: Any
+    queries: list[Query], tmp_path: Path, settings: Any, admin: Any, capsys: Any
 ) -> None:
     release_of(list(range(1, 11)), tmp_path, settings)
     released = released_queries_by_id()
@@ -104,6 +104,15 @@ def test_released_queries_keep_theirs_and_a_redraw_tells_of_them(
     again = split_plan(val_share=0.5, seed=1, redraw=True, released=released)
     assert set(again.released) == {one for one in again.moved if one <= 10} != set()
     assert vals() == set()
+    # The page and the command tell of them, too.
+    address, choice = "/releases/split/", {"val_share": "0.5", "seed": "1", "redraw": "on"}
+    assert "are in a release" not in client_of(admin).get(address).content.decode()
+    page = client_of(admin).get(address, choice).content.decode()
+    assert "of the queries that change are in a release." in page
+    call_command("split_queries", "--val", "0.5", "--seed", "1", "--redraw")
+    out = capsys.readouterr().out
+    assert "of them are in a release, whose files keep the old split:" in out
+    assert f"  {min(again.released)}: test -> val, in demo v1" in out
 
 
 def test_what_was_shown_is_what_is_done(queries: list[Query]) -> None:
@@ -116,26 +125,36 @@ def test_what_was_shown_is_what_is_done(queries: list[Query]) -> None:
     assert split(expected=shown.fingerprint).after == shown.after
 
 
-@pytest.mark.parametrize(
-    ("options", "field"), [({"val_share": 1.5}, "val_share"), ({"seed": -1}, "seed")]
-)
-def test_impossible_draws_name_the_field(options: dict[str, Any], field: str) -> None:
-    with pytest.raises(ValidationError) as refused:
-        split(**options)
-    assert list(refused.value.message_dict) == [field]
+def test_impossible_draws_name_the_field(admin: Any) -> None:
+    for options, field in (({"val_share": 1.5}, "val_share"), ({"seed": -1}, "seed")):
+        with pytest.raises(ValidationError) as refused:
+            split(**options)
+        assert list(refused.value.message_dict) == [field]
+        answer = api_of(admin).post("/api/splits/", {"val_share": 0.2} | options)
+        assert answer.status_code == 400
+        assert {one["field"] for one in answer.json()["errors"]} == {field}
+        page = client_of(admin).get("/releases/split/", {"val_share": "0.2"} | options)
+        assert set(page.context["form"].errors) == {field}
+        assert "Apply this draw" not in page.content.decode()
+    with pytest.raises(CommandError, match="from 0 to 1"):
+        call_command("split_queries", "--val", "half")
+    assert "No complete query" in client_of(admin).get("/releases/split/").content.decode()
 
 
 class TestSettled:
     """What settles a split without a draw."""
 
-    def test_a_query_without_one_is_of_the_test_split_and_undecided(self, admin: Any) -> None:
-        query = query_create(text="a toad", category=SPECIES, created_by=admin)
-        assert (query.split, query.split_settled) == ("test", False)
+    def test_a_change_settles_it_and_blank_leaves_it_to_be_drawn(self, admin: Any) -> None:
         named = query_create(text="a frog", category=SPECIES, created_by=admin, split="test")
         assert (named.split, named.split_settled) == ("test", True)
-
-    def test_a_change_settles_it_and_blank_leaves_it_to_be_drawn(self, admin: Any) -> None:
+        # Without one it is of the test split, and undecided: here, by the form and by the API.
         query = query_create(text="a toad", category=SPECIES, created_by=admin)
+        fields = {"text": "a newt", "category": SPECIES, "split": ""}
+        assert client_of(admin).post("/queries/new/", fields).status_code == 302
+        body = {"text": "an owl", "category": SPECIES}
+        assert api_of(admin).post("/api/queries/", body).status_code == 201
+        others = Query.objects.exclude(pk=named.pk)
+        assert list(others.values_list("split", "split_settled")) == [("test", False)] * 3
         query = query_update(query=query, by=admin, guidelines="x")
         assert query.split_settled is False
         query = query_update(query=query, by=admin, split="val")
@@ -153,23 +172,12 @@ class TestSettled:
         assert (report.updated, query.split, query.split_settled) == (1, "test", True)
         assert queries_import(files=[("mine_test.csv", row)], by=admin).unchanged == 1
 
-    def test_the_form_leaves_it_open(self, admin: Any) -> None:
-        fields = {"text": "a newt", "category": SPECIES, "split": ""}
-        assert client_of(admin).post("/queries/new/", fields).status_code == 302
-        query = Query.objects.get()
-        assert (query.split, query.split_settled) == ("test", False)
-        form = client_of(admin).get(f"/queries/{query.pk}/edit/").context["form"]
-        assert form["split"].value() == ""
-
-    def test_the_api_leaves_it_open(self, admin: Any) -> None:
-        answer = api_of(admin).post("/api/queries/", {"text": "a newt", "category": SPECIES})
-        assert (answer.json()["split"], answer.json()["split_settled"]) == ("test", False)
-        address = f"/api/queries/{answer.json()['id']}/"
-        assert api_of(admin).patch(address, {"split": "val"}).json()["split_settled"] is True
-
 
 class TestCommand:
     def test_prints_the_draw_and_stores_it(self, queries: list[Query], capsys: Any) -> None:
+        call_command("split_queries", "--val", "0.2", "--dry-run")
+        assert "4 would change splits" in capsys.readouterr().out
+        assert not Query.objects.filter(split_settled=True).exists()
         call_command("split_queries", "--val", "0.2", "--seed", "7", "--stratify")
         lines = capsys.readouterr().out.splitlines()
         assert lines[1].split() == ["Human", "Impact", "0/5", "1/4", "0.200"]
@@ -180,30 +188,6 @@ class TestCommand:
         assert capsys.readouterr().out.splitlines()[-1] == (
             "Every split is settled already; --redraw draws all anew."
         )
-
-    def test_a_dry_run_changes_nothing(self, queries: list[Query], capsys: Any) -> None:
-        call_command("split_queries", "--val", "0.2", "--dry-run")
-        assert "4 would change splits" in capsys.readouterr().out
-        assert vals() == set()
-        assert not Query.objects.filter(split_settled=True).exists()
-
-    def test_a_redraw_names_released_queries(
-        self, queries: list[Query], tmp_path: Path, settings: Any, capsys: Any
-    ) -> None:
-        release_of(list(range(1, 21)), tmp_path, settings)
-        call_command("split_queries", "--val", "0.2", "--redraw")
-        out = capsys.readouterr().out
-        assert "4 of them are in a release, whose files keep the old split:" in out
-        assert f"  {min(vals())}: test -> val, in demo v1" in out
-
-    def test_without_queries_it_says_so(self, db: None, capsys: Any) -> None:
-        call_command("split_queries", "--val", "0.2")
-        assert "There is no complete query" in capsys.readouterr().out
-
-    @pytest.mark.parametrize("value", ["2", "half"])
-    def test_refuses_impossible_shares(self, db: None, value: str) -> None:
-        with pytest.raises(CommandError, match="from 0 to 1"):
-            call_command("split_queries", "--val", value)
 
 
 class TestApi:
@@ -219,12 +203,6 @@ class TestApi:
         assert done == shown
         assert vals() == {one["query_id"] for one in done["moved"]}
         assert api_of(admin).post(self.ADDRESS, choice).status_code == 409
-
-    @pytest.mark.parametrize("given", [{}, {"val_share": 2}, {"val_share": 0.2, "seed": -1}])
-    def test_bad_fields_are_named(self, admin: Any, given: dict[str, Any]) -> None:
-        answer = api_of(admin).post(self.ADDRESS, given)
-        assert answer.status_code == 400
-        assert {one["field"] for one in answer.json()["errors"]} <= {"val_share", "seed"} != set()
 
     def test_admins_alone_draw(self, queries: list[Query], annotator: Any, reviewer: Any) -> None:
         people = [annotator, reviewer, person("rosa", Role.RESEARCHER)]
@@ -245,42 +223,12 @@ class TestPage:
         assert page.context["plan"].sum.val == 10
         assert vals() == set()
         chosen = {name: str(value) for name, value in page.context["chosen"]}
-        assert chosen == {
-            "val_share": "0.5",
-            "seed": "3",
-            "stratify": "False",
-            "redraw": "False",
-            "unfinished": "False",
-        }
+        stale = client.post(self.ADDRESS, chosen | {"expected": "0" * 64})
+        assert "Queries were changed meanwhile" in stale.content.decode()
+        assert vals() == set()
         expected = page.context["plan"].fingerprint
         assert f'value="{expected}"' in page.content.decode()
         answer = client.post(self.ADDRESS, chosen | {"expected": expected})
         assert answer["Location"] == self.ADDRESS
         assert vals() == {one for one, name in page.context["plan"].after.items() if name == "val"}
         assert "Every split is settled already" in client.get(self.ADDRESS).content.decode()
-
-    def test_a_draw_that_has_changed_is_shown_again(self, queries: list[Query], admin: Any) -> None:
-        client = client_of(admin)
-        choice = {"val_share": "0.5", "seed": "3", "expected": "0" * 64}
-        page = client.post(self.ADDRESS, choice)
-        assert "Queries were changed meanwhile" in page.content.decode()
-        assert page.context["plan"].fingerprint != choice["expected"]
-        assert vals() == set()
-
-    def test_wrong_numbers_are_marked(self, queries: list[Query], admin: Any) -> None:
-        page = client_of(admin).get(self.ADDRESS, {"val_share": "2", "seed": "x"})
-        assert set(page.context["form"].errors) == {"val_share", "seed"}
-        assert "Apply this draw" not in page.content.decode()
-
-    def test_warns_of_released_queries(
-        self, queries: list[Query], tmp_path: Path, settings: Any, admin: Any
-    ) -> None:
-        release_of(list(range(1, 21)), tmp_path, settings)
-        usual = client_of(admin).get(self.ADDRESS)
-        assert "are in a release" not in usual.content.decode()
-        page = client_of(admin).get(self.ADDRESS, {"val_share": "0.5", "seed": "3", "redraw": "on"})
-        assert "10 of the queries that change are in a release." in page.content.decode()
-
-    def test_is_empty_in_words(self, db: None, admin: Any) -> None:
-        assert "No complete query" in client_of(admin).get(self.ADDRESS).content.decode()
-        assert 'href="/releases/split/"' in client_of(admin).get("/").content.decode()

@@ -1,22 +1,17 @@
-"""A release's numbers against counts by hand, and the page that shows them to whom."""
+"""A release's numbers against counts by hand, and their charts."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.releases.importing.services import benchmark_import
-from benchmark.releases.models import Release
-from benchmark.releases.services import release_export
 from benchmark.releases.snapshot.snapshot import Snapshot
-from benchmark.releases.statistics.drawing import TOTAL_WIDTH, bars, histogram, stacked
+from benchmark.releases.statistics.drawing import TOTAL_WIDTH
 from benchmark.releases.statistics.numbers import (
     COUNT_EDGES,
     RANKS,
@@ -26,11 +21,8 @@ from benchmark.releases.statistics.numbers import (
     summary,
 )
 from benchmark.releases.statistics.sections import sections
-from benchmark.releases.statistics.views import statistics_of
-from core.access import Role
 from core.cells import CELL
 from tests.benchmark.charts import SPECIFICATION, drawings
-from tests.benchmark.layouts import write_layout
 from tests.benchmark.snapshots import (
     empty_snapshot,
     header,
@@ -38,11 +30,10 @@ from tests.benchmark.snapshots import (
     judgment,
     pair,
     query,
-    toy_snapshot,
     write_snapshot,
 )
-from tests.benchmark.toy import make_list
-from tests.conftest import client_of, person
+
+pytestmark = pytest.mark.pure
 
 
 def small(directory: Path) -> Snapshot:
@@ -88,23 +79,12 @@ def test_the_numbers_of_a_small_release(tmp_path: Path) -> None:
     assert numbers["queries"] == {"val": 1, "test": 1}
     counts = ("pairs", "relevant", "images", "judgments", "annotators")
     assert [numbers[name] for name in counts] == [6, 4, 5, 8, 2]
-    assert numbers["labeled"] == {
-        "bins": [[2, 5, 2]],
-        "lowest": 2,
-        "median": 3,
-        "mean": 3,
-        "highest": 4,
-    }
+    labeled = {"bins": [[2, 5, 2]], "lowest": 2, "median": 3, "mean": 3, "highest": 4}
+    assert numbers["labeled"] == labeled
     assert numbers["relevant_per_query"]["bins"] == [[1, 2, 1], [2, 5, 1]]
-    assert numbers["categories"] == [
-        {
-            "supercategory": "Behavior",
-            "category": "Mating, Courtship, Reproduction",
-            "val": 1,
-            "test": 0,
-        },
-        {"supercategory": "Species", "category": "Species ID", "val": 0, "test": 1},
-    ]
+    behavior, species = numbers["categories"]
+    assert (behavior["supercategory"], behavior["val"], behavior["test"]) == ("Behavior", 1, 0)
+    assert (species["category"], species["val"], species["test"]) == ("Species ID", 0, 1)
     assert numbers["iconic_groups"] == [
         {"iconic_group": "", "val": 0, "test": 1},
         {"iconic_group": "Birds", "val": 1, "test": 0},
@@ -192,13 +172,9 @@ def test_krippendorffs_own_example() -> None:
     found = agreement(units)
     assert found["pairs"] == 11
     assert found["alpha"] == pytest.approx(0.743, abs=0.0005)
-
-
-@pytest.mark.parametrize(
-    "units", [np.zeros((0, 0), int), np.array([[2, 0], [3, 0]]), np.eye(3, dtype=int)]
-)
-def test_without_variation_there_is_no_alpha(units: Any) -> None:
-    assert agreement(units)["alpha"] is None
+    # Without variation there is none.
+    for same in (np.zeros((0, 0), int), np.array([[2, 0], [3, 0]]), np.eye(3, dtype=int)):
+        assert agreement(same)["alpha"] is None
 
 
 def test_the_edges_of_the_world_are_on_the_map(tmp_path: Path) -> None:
@@ -216,10 +192,15 @@ def test_the_edges_of_the_world_are_on_the_map(tmp_path: Path) -> None:
 
 
 def test_an_empty_release_says_so_in_each_place(tmp_path: Path) -> None:
-    numbers = release_statistics(empty_snapshot(tmp_path))
-    drawn = sections(numbers)
+    drawn = sections(release_statistics(empty_snapshot(tmp_path / "empty")))
     assert all(one.says and not one.chart and not one.rows for one in drawn)
-    assert len(drawn) == 8
+    # Nasty names stay text.
+    name = "<script>alert(1)</script>"
+    nasty = query(1, supercategory=name, category=name, iconic_group=name)
+    snapshot = write_snapshot(tmp_path / "nasty", header=header(), queries=[nasty])
+    for one in sections(release_statistics(snapshot)):
+        assert "<script>" not in one.chart
+        assert name not in SPECIFICATION.sub("", one.chart)
 
 
 def test_every_chart_has_words_and_figures(tmp_path: Path) -> None:
@@ -235,95 +216,3 @@ def test_every_chart_has_words_and_figures(tmp_path: Path) -> None:
     assert drawn["map"].rows == [["48° N to 51° N", "3° W to 0° E", "2"]]
     assert drawn["agreement"].rows[1] == ["not relevant and relevant", "1"]
     assert "Half of the labels took 4 seconds" in drawn["seconds"].says
-
-
-@pytest.mark.parametrize("most", [1, 2, 3])
-def test_counts_have_whole_ticks_that_do_not_repeat(most: int) -> None:
-    bins = {"bins": [(1000, 2000, most), (2000, None, 0)]}
-    for chart in (
-        histogram(bins, x="from", y="queries", label="Bins"),
-        stacked([{"name": "a", "val": most, "test": 0}], key="name", label="Splits"),
-        bars([("a", most)], x="pairs", label="Pairs"),
-    ):
-        [drawing] = drawings(chart)
-        shown = [one.text for one in drawing.iter() if one.text and one.text.isdecimal()]
-        assert shown == [str(tick) for tick in range(most + 1)]
-
-
-def test_nasty_names_stay_text(tmp_path: Path) -> None:
-    name = "<script>alert(1)</script>"
-    snapshot = write_snapshot(
-        tmp_path,
-        header=header(),
-        queries=[query(1, supercategory=name, category=name, iconic_group=name)],
-    )
-    for one in sections(release_statistics(snapshot)):
-        assert "<script>" not in one.chart
-        assert all(SPECIFICATION.sub("", one.chart).count(tag) == 0 for tag in ("<script", name))
-
-
-def test_a_toy_release_in_charts(tmp_path: Path) -> None:
-    drawn = sections(release_statistics(toy_snapshot(tmp_path)))
-    assert [one.key for one in drawn if one.chart]
-
-
-@pytest.mark.django_db
-class TestPage:
-    @pytest.fixture
-    def release(
-        self, var_dir: Path, query: Any, judge: Any, annotator: Any, tmp_path: Path
-    ) -> Release:
-        make_list(query, [3, 2])
-        judge(query, 3, annotator, "relevant", seconds=2)
-        judge(query, 2, annotator, "not_relevant", seconds=3)
-        return release_export(name="v1", directory=tmp_path / "v1", new=True)
-
-    def test_shows_charts_with_their_figures(self, release: Release, reviewer: Any) -> None:
-        page = client_of(reviewer).get(f"/releases/{release.pk}/statistics/").content.decode()
-        assert page.count("<details>") == page.count('<div class="statistic-chart">') >= 5
-        assert "By rank 100 of its candidate list a query has shown 100.0 %" in page
-        assert not re.search(r"<[^>]+ style=", page)
-        assert "<script>" not in page
-
-    def test_is_for_researchers_too_and_not_for_annotators(
-        self, release: Release, annotator: Any, admin: Any
-    ) -> None:
-        address = f"/releases/{release.pk}/statistics/"
-        researcher = person("rosa", Role.RESEARCHER)
-        statuses = [client_of(u).get(address).status_code for u in (researcher, admin, annotator)]
-        assert statuses == [200, 200, 403]
-
-    def test_numbers_are_kept_and_made_again_where_they_are_lost(self, release: Release) -> None:
-        numbers = statistics_of(Snapshot(release.snapshot_directory))
-        kept = release.directory / "snapshot_statistics.json"
-        assert json.loads(kept.read_text()) == numbers
-        kept.write_text(json.dumps(numbers | {"relevant": 99}))
-        assert statistics_of(Snapshot(release.snapshot_directory))["relevant"] == 99
-        for damaged in ("{", '{"form": -1}', "[]"):
-            kept.write_text(damaged)
-            assert statistics_of(Snapshot(release.snapshot_directory)) == numbers
-        assert [path.name for path in release.directory.glob(".*statistics*")] == []
-
-    def test_an_unmade_release_has_none(self, var_dir: Path, admin: Any) -> None:
-        unmade = Release.objects.create(name="unmade")
-        assert client_of(admin).get(f"/releases/{unmade.pk}/statistics/").status_code == 404
-
-    def test_a_release_without_a_snapshot_says_so(self, release: Release, admin: Any) -> None:
-        for path in release.snapshot_directory.iterdir():
-            path.unlink()
-        release.snapshot_directory.rmdir()
-        page = client_of(admin).get(f"/releases/{release.pk}/statistics/").content.decode()
-        assert "The files of this release are lost" in page
-
-    def test_an_imported_benchmark_shows_what_is_known(
-        self, var_dir: Path, tmp_path: Path, admin: Any
-    ) -> None:
-        release = benchmark_import(directory=write_layout(tmp_path / "toy")).release
-        page = client_of(admin).get(f"/releases/{release.pk}/statistics/").content.decode()
-        for words in (
-            "Which images were judged is not known",
-            "has no candidate lists",
-            "Relevant images per query: median 1.5",
-            "No judgment of this release has a time",
-        ):
-            assert words in page

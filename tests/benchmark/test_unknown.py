@@ -20,28 +20,29 @@ from benchmark.releases.statistics.sections import sections
 from benchmark.releases.statistics.views import statistics_of
 from benchmark.runs.models import RunScores
 from labeling.queries.models import Query
+from tests.benchmark.conftest import World
 from tests.benchmark.layouts import write_layout
 from tests.benchmark.runs import scored_run
 from tests.benchmark.snapshots import query
 from tests.benchmark.toy import make_list
 from tests.conftest import client_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("var_dir")]
+pytestmark = pytest.mark.django_db
 
 VAL = ("7,a fox,Species,Species ID,",)
 TEST = ("9,a red fox,Species,Species ID,", "11,a tram,Species,Species ID,Mammals")
 
 
-@pytest.fixture
-def release(tmp_path: Path) -> Release:
+@pytest.fixture(scope="module")
+def release(world: World) -> Release:
     """Three queries with a relevant image each; one names its iconic group."""
     rows = ("7,1,a/1.jpg", "9,1,a/1.jpg", "11,2,a/2.jpg")
-    directory = write_layout(tmp_path / "toy", val=VAL, test=TEST, annotations=rows)
+    directory = write_layout(world.folder / "toy", val=VAL, test=TEST, annotations=rows)
     return benchmark_import(directory=directory).release
 
 
 @pytest.fixture
-def ours(query: Query, judge: Any, annotator: Any, tmp_path: Path) -> Path:
+def ours(world: World, query: Query, judge: Any, annotator: Any, tmp_path: Path) -> Path:
     """The files of a release that was made here."""
     make_list(query, [3, 2])
     judge(query, 3, annotator, "relevant")
@@ -60,7 +61,7 @@ def test_the_snapshot_says_what_is_not_known(release: Release) -> None:
     assert release_verify(release=release) == []
 
 
-def test_a_file_may_say_it(tmp_path: Path) -> None:
+def test_a_file_may_say_it(world: World, tmp_path: Path) -> None:
     directory = write_layout(tmp_path / "toy", annotations=["7,1,a.jpg"])
     text = "query_id,query_text,supercategory,category,scientific_terms,split\n"
     for path in directory.glob("*queries*"):
@@ -74,8 +75,8 @@ def test_a_file_may_say_it(tmp_path: Path) -> None:
     assert {one.iconic_group for one in queries.values()} == {None}
 
 
-def test_pages_and_the_datasheet_say_so(release: Release, admin: Any) -> None:
-    client = client_of(admin)
+def test_pages_and_the_datasheet_say_so(release: Release, world: World) -> None:
+    client = world.client("admin")
     page = client.get(f"/releases/{release.pk}/").content.decode()
     assert '<dt>judgments</dt><dd class="unknown">not known</dd>' in page
     assert '<dt>annotators</dt><dd class="unknown">not known</dd>' in page
