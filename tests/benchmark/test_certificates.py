@@ -187,6 +187,7 @@ class TestMaking:
         for query in queries.values():
             completed(query, annotator, rule=rule)
             Query.objects.filter(pk=query.pk).update(**reason)
+        states = {kind: audit_state(query) for kind, query in queries.items()}
         folder = export(tmp_path, "Changed")
         made = {one.query.query_id: one for one in certificates(Snapshot(folder / "snapshot"))}
         # What certifies nothing isn't published.
@@ -194,12 +195,9 @@ class TestMaking:
         assert set(made) == {query.query_id for query in queries.values()}
         assert not old.draw_rounds.filter(closed_at__isnull=False).exists()
         for kind, query in queries.items():
-            now, one = audit_state(query), made[query.query_id]
-            expected = now.rounds
-            if kind == "other list":
-                assert list(one.rounds) == [2]
-                expected = expected[:1]
-            assert list(one.rounds.values()) == expected, kind
+            now, one = states[kind], made[query.query_id]
+            assert next(iter(one.rounds)) == (2 if kind == "other list" else 1)
+            assert list(one.rounds.values()) == now.rounds, kind
             assert (one.found, one.missing_at_most) == (now.found, now.now.missing_at_most), kind
         for name in ("certificates.csv", "certificates_val.csv"):
             last = {row["query_id"]: row for row in rows(folder / name)}.values()
@@ -357,29 +355,13 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
             "certificates.csv, query 1, round 2: the snapshot has no such round",
         ),
     ),
-    "a row left out": (
-        lambda files: change_text(files, FIRST_ROW, ""),
-        ("certificates.csv, query 1, round 1: the row is missing",),
-    ),
     "a better bound": (
         lambda files: change_text(files, ",0.95,", ",0.99,"),
         ("certificates.csv, query 1, round 2: confidence is '0.99', computed again '0.95'",),
     ),
-    "no file": (
-        lambda files: (files / "certificates.csv").unlink(),
-        ("certificates.csv is missing",),
-    ),
     "another key": (
         lambda files: change_rows(files, "rounds", lambda lines: lines[1].update(key="00" * 32)),
         ("query 1: round 2: draw ", "but in the order of the published key it is image "),
-    ),
-    "no key": (
-        lambda files: change_rows(files, "rounds", lambda lines: lines[0].update(key="00")),
-        ("query 1: round 1: the key can't be used: key must have 32 bytes: 1",),
-    ),
-    "a smaller pool": (
-        lambda files: change_rows(files, "pools", lambda lines: lines[:-1]),
-        ("pool has 59 images, its candidate list 60",),
     ),
     "no pool": (
         lambda files: change_rows(

@@ -73,19 +73,21 @@ def test_licenses_with_the_share_of_each(toy):
 
 
 def test_known_limits(toy):
-    assert answer(toy, "errors, sources of noise").splitlines() == [
-        "- 1 of 5 (20.0 %) queries have no candidate list here, so it isn't known how far down "
-        "they were judged.",
-        "- 4 of 5 (80.0 %) queries were labeled without a species filter: relevant images that "
-        "the model ranked low may have been missed.",
-        "- 4 of 4 (100.0 %) candidate lists were cut off before all images within the filter.",
-        "- 4 of 4 (100.0 %) candidate lists were not judged to their end: people stop after a run "
-        "of images that aren't relevant.",
-        "- 14 of 25 (56.0 %) images of the fixed lists for re-ranking were not judged for the "
-        "query; they count as not relevant.",
-        "- 9 of 13 (69.2 %) pairs were judged by one person only.",
-        "- 1 of 17 (5.9 %) judgments are unsure, which counts as not relevant.",
-    ]
+    lines = answer(toy, "errors, sources of noise").splitlines()
+    for line, words in zip(
+        lines,
+        (
+            "- 1 of 5 (20.0 %) queries have no candidate list here",
+            "- 4 of 5 (80.0 %) queries were labeled without a species filter",
+            "- 4 of 4 (100.0 %) candidate lists were cut off",
+            "- 4 of 4 (100.0 %) candidate lists were not judged to their end",
+            "- 14 of 25 (56.0 %) images of the fixed lists for re-ranking were not judged",
+            "- 9 of 13 (69.2 %) pairs were judged by one person only",
+            "- 1 of 17 (5.9 %) judgments are unsure",
+        ),
+        strict=True,
+    ):
+        assert line.startswith(words)
 
 
 def test_time_people_and_agreement(toy):
@@ -152,14 +154,6 @@ def test_an_imported_release_says_what_it_cannot_know(tmp_path):
     assert "How many people judged isn't known." in answer(answers, "Who was involved")
     assert answer(answers, '"raw" data') == "The release holds no single judgments."
     assert "imported as its files were" in answer(answers, "preprocessing")
-
-
-def test_many_licenses_are_summed_up(tmp_path):
-    images = [image(number, license=f"own terms {number}", license_url="") for number in range(40)]
-    snapshot = write_snapshot(tmp_path / "snapshot", header=header(), images=images)
-    found = cells(answer(sheet(snapshot, tmp_path), "Under which licenses"))
-    assert found["15 others"] == ["15", "37.5 %", "", ""]
-    assert len(found) == 28
 
 
 def test_what_was_left_open_is_counted_and_listed_with_its_reason(tmp_path):

@@ -149,16 +149,8 @@ def make_release(version: int, shift: int, test_labels: str) -> Release:
             ],
             pools=[image for one in queries for image in pool_of(one.query_id, shift)],
             release_audits=[
-                ReleasedAudit(
-                    one.query_id,
-                    1,
-                    one.split,
-                    KEY,
-                    0.3,
-                    True,
-                    40,
-                    one.query_id * shift * (one.query_id in TEST),
-                )
+                ReleasedAudit(one.query_id, 1, one.split, KEY, 0.3, True, 40,
+                              one.query_id * shift * (one.query_id in TEST))
                 for one in queries
             ],
             audited=[image for one in queries for image in audited_of(one.query_id, shift)],
@@ -174,7 +166,7 @@ def make_release(version: int, shift: int, test_labels: str) -> Release:
                     : 1 + (one.query_id in TEST) * ((one.query_id + shift) % 2)
                 ]
             ],
-        )
+        )  # fmt: skip
 
     return release_fill(release=release, steps=(), take=take)
 

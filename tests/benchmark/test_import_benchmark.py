@@ -148,7 +148,7 @@ def test_a_data_set_that_the_user_names_says_whose_the_ids_are(
     write_layout(tmp_path / "bare", annotations=rows, header="query_id,image_id")
     release = benchmark_import(directory=tmp_path / "bare", data_set="toy").release
     header = snapshot_of(release).header
-    assert (header.corpus_images, len(header.corpus_fingerprint)) == (5, 64)
+    assert (header.corpus_images, len(header.corpus_fingerprint)) == (6, 64)
     text = (release.directory / ANNOTATIONS_FILE).read_text()
     assert text == ANNOTATIONS + '\n7,1,"train/a, b/1.jpg"\n9,6,"train/a, b/6.jpg"\n'
 
@@ -296,8 +296,9 @@ def test_the_command_says_what_it_found_and_what_is_wrong(
         call_command("import_benchmark", directory, "--name", "Toy", "--replace-nothing")
     assert Release.objects.count() == 1
     (tmp_path / "photos").mkdir()
+    layout(tmp_path, annotations=["7,50,a/50.jpg"])
     call_command("import_benchmark", directory, "--images", str(tmp_path / "photos"))
-    assert "refused a/1.jpg: image 1: file" in capsys.readouterr().out
+    assert "refused a/50.jpg: image 50: file" in capsys.readouterr().out
 
 
 def test_a_job_imports_and_files_that_are_gone_fail_it_in_words(

@@ -202,9 +202,8 @@ def test_an_image_that_fits_is_sent_as_it_is_shown(var_dir):
         assert (sent.format, sent.size) == ("JPEG", (60, 40))
 
 
-@pytest.mark.parametrize(("format", "mode"), [("JPEG", "L"), ("PNG", "RGBA")])
-def test_a_larger_image_is_sent_smaller(var_dir, format, mode):
-    image = stored(photo(60, 40, format, mode), side=30)
+def test_a_larger_image_is_sent_smaller(var_dir):
+    image = stored(photo(60, 40, "PNG", "RGBA"), side=30)
     with PillowImage.open(io.BytesIO(image.jpeg())) as sent:
         assert (sent.format, sent.size, sent.mode) == ("JPEG", (30, 20), "RGB")
     other = SentImage(image.ref, 60, 40, 31)

@@ -73,7 +73,7 @@ def chosen(first, **values):
     """A filled form for the server of the tests."""
     return {
         "first_stage": first.pk, "depth": 4, "kind": "multimodal", "endpoint": "local",
-        "api_model": "a/model", "price_in": "2.5", "price_out": "10", "max_cost": "", "rpm": "60",
+        "api_model": "a/model", "price_in": "2.5", "price_out": "10", "max_cost": "", "rpm": "6000",
         "name": "", "act": "estimate", **values,
     }  # fmt: skip
 
@@ -85,12 +85,13 @@ def seen_of(html):
 def test_a_run_is_estimated_and_then_started(page, release, server, reviewer):
     assert "Nothing to re-rank yet" in page()
     first = first_stage(release)
+    html = page(chosen(first, rpm="60"))
+    assert "at least a minute, by the limit of requests" in html
     html = page(chosen(first))
     assert "12 in 3 queries" in html
     # 12 requests of about 1,000 tokens in and 2 out.
     assert "about 12,000 in, 24 out" in html
     assert "<strong>about $0.0302</strong>" in html
-    assert "at least a minute, by the limit of requests" in html
     assert not server.requests
     assert not Run.objects.filter(kind="rerank_multimodal").exists()
     answer = page(chosen(first, act="start", seen=seen_of(html)))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from benchmark.runs.models import Run
 from benchmark.runs.services import run_finish, run_publish, run_score, run_store
 from tests.benchmark.conftest import make_images
 from tests.benchmark.runs import rankings, scored_run, stored_run
@@ -58,10 +57,8 @@ def test_the_run_s_scores_per_subset(weak, admin):
     context = get(admin, f"/runs/{weak.pk}/").context
     parts = dict(context["parts"])
     whole = parts["All queries"][0]
-    assert (whole.queries, [figure.text for figure in whole.figures]) == (
-        2,
-        ["16.7", "23.5", "0.50"],
-    )
+    assert whole.queries == 2
+    assert [figure.text for figure in whole.figures] == ["16.7", "23.5", "0.50"]
     assert whole.figures[0].interval == "0.0–33.3"
     assert {row.name: row.figures[0].text for row in parts["By category"]} == {
         "Human Impact": "33.3",
@@ -80,24 +77,11 @@ def test_each_query_with_its_rank_against_the_other_runs(weak, strong, admin):
     }
     assert [line.query.query_id for line in context["worst_lines"]] == [2, 3]
     assert [line.query.query_id for line in context["best_lines"]] == [3, 2]
-    bound = get(admin, f"/runs/{weak.second_stages.first().pk}/")
-    assert {line.rank for line in bound.context["lines"]} == {0}
-    assert "rank 0" not in texts(bound)
-
-
-def test_queries_are_sorted_and_filtered(weak, admin):
-    def ids(parameters):
+    for parameters, found in (
+        ("sort=value", [2, 3]), ("sort=text", [3, 2]), ("search=FOX", [2]), ("split=val", [1]),
+    ):  # fmt: skip
         context = get(admin, f"/runs/{weak.pk}/?{parameters}").context
-        return [line.query.query_id for line in context["lines"]]
-
-    assert ids("sort=value") == [2, 3]
-    assert ids("sort=value&order=desc") == [3, 2]
-    assert ids("sort=text") == [3, 2]
-    assert ids("search=FOX") == [2]
-    assert ids("category=Human Impact") == [3]
-    assert ids("split=val") == [1]
-    text = texts(get(admin, f"/runs/{weak.pk}/?search=nothing like it"))
-    assert "No query matches" in text
+        assert [line.query.query_id for line in context["lines"]] == found
 
 
 def test_private_runs_exist_for_their_owner_and_admins_only(weak, strong, world):
@@ -175,15 +159,6 @@ def test_a_query_without_relevant_images_or_without_images(weak, admin):
     assert client_of(admin).get(f"/runs/{lone.pk}/queries/1/").status_code == 404
 
 
-def test_a_random_order_has_scores_and_no_images(weak, admin):
-    release = weak.release
-    run = Run.objects.create(release=release, kind=Run.Kind.RANDOM, name="Random order")
-    run_score(run=run, release=release)
-    Run.objects.filter(pk=run.pk).update(ready_at=release.made_at, published_at=release.made_at)
-    assert get(admin, f"/runs/{run.pk}/").context["query_count"] == 2
-    assert "stands for all orders" in texts(get(admin, f"/runs/{run.pk}/queries/3/"))
-
-
 def test_images_of_an_imported_release_that_are_not_here_show_their_id(weak, admin):
     """The corpus's own images of those numbers are other images."""
     release = ready_release(
@@ -210,13 +185,6 @@ def test_how_far_equal_scores_could_move_it(admin, weak):
     page = get(admin, f"/runs/{run.pk}/")
     assert page.context["ties"][0] == ("mAP@50", "4.2–16.7")
     assert "in another order" in texts(page)
-
-
-def test_a_lost_ranking_is_said(weak, admin):
-    run = scored_run(weak.release, WEAK, name="lost")
-    run.path.unlink()
-    assert "is missing: restore it" in texts(get(admin, f"/runs/{run.pk}/queries/2/"))
-    assert get(admin, f"/runs/{run.pk}/").context["query_count"] == 2
 
 
 def test_scores_on_another_version(weak, admin):
@@ -260,10 +228,9 @@ def test_comparisons_that_make_no_sense_say_so(weak, strong, admin):
     assert "pairs" in get(admin, f"/runs/compare/?a={only_val.pk}&b={weak.pk}").context
     assert client_of(admin).get("/runs/compare/").status_code == 404
     # The last is a digit, but none of a number.
-    for address in ("?a=x", "?a=²", "?release=²", "?release=" + "9" * 30, "?release=Tory v1"):
+    for address in ("?a=²", "?release=" + "9" * 30, "?release=Tory v1"):
         assert client_of(admin).get(f"/runs/compare/{address}").status_code == 404
-    for release in (weak.release_id, weak.release):
-        assert "Choose one" in texts(get(admin, f"/runs/compare/?release={release}"))
+    assert "Choose one" in texts(get(admin, f"/runs/compare/?release={weak.release}"))
 
 
 def test_correlations_between_measures_and_versions(weak, strong, admin):

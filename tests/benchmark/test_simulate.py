@@ -18,10 +18,8 @@ from django.test import override_settings
 
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_claim, release_make
-from benchmark.simulation.report import MEANS, NAMES, SHARES, mean_rows
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
-from labeling.simulation.core import RECALLS
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
 from retrieval.flags.services import image_withdraw
@@ -210,19 +208,3 @@ def test_tables_for_people(release: Release) -> None:
         "Query 30: a toad, number 30",
         "4 of 40 images are relevant. All 40 embedded images of the filter were judged.",
     ]
-
-
-def test_means_of_labels_are_compared_as_ratios_of_geometric_means() -> None:
-    def figures(frozen: float, active: float) -> dict[str, Any]:
-        shares = {"share": 0.0, "low": 0.0, "high": 1.0}
-        orders = [
-            {"order": order, "labels_to": dict.fromkeys(RECALLS, labels)}
-            | dict.fromkeys(("wss_95", "erf_10", "atd"), 0.0)
-            for order, labels in (("frozen", frozen), ("active", active))
-        ]
-        stop = dict.fromkeys(MEANS, 0.0) | dict.fromkeys(SHARES, shares) | {"runs": 1}
-        stops = [{"order": one, "stop": "exhausted", **stop} for one in ("frozen", "active")]
-        return dict.fromkeys(NAMES, 0) | {"orders": orders, "stops": stops}
-
-    rows = mean_rows([figures(100, 50), figures(400, 100)])
-    assert [row["times_frozen"] for row in rows] == pytest.approx([1, (5000 / 40000) ** 0.5])

@@ -1,4 +1,4 @@
-"""Releases and withdrawn or flagged images: new releases leave withdrawn ones out, made ones never
+"""Withdrawn and flagged images and places to be rounded: as new releases have them; made ones never
 change."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmark.releases.images import released_images
 from benchmark.releases.snapshot.release_files import RELEASE_FILES
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
-from retrieval.corpus.models import Image
+from retrieval.corpus.models import Image, Species
 from retrieval.flags.services import (
     image_flag_raise,
     image_flags_clear,
@@ -90,3 +90,18 @@ def test_a_release_knows_what_is_flagged_to_show_no_organism(
     image_flags_clear(image=images[2], by=reviewer)
     found = {one.image_id: one.no_organism for one in released_images(range(1, 7))}
     assert found == {number: number == 1 for number in range(1, 7)}
+
+
+def test_places_of_species_that_a_setting_names_are_rounded(
+    images: list[Image], settings: Any
+) -> None:
+    settings.ROUNDED_PLACES = {"EN": 0.5}
+    toad = Species.objects.create(scientific_name="Bufo bufo", conservation_status="EN")
+    place = {"latitude": 52.5163, "longitude": 13.3777, "elevation": 34.0}
+    Image.objects.update(**place)
+    Image.objects.filter(pk=1).update(species=toad)
+    rounded, exact = released_images([1, 2])
+    assert (exact.latitude, exact.longitude, exact.elevation) == tuple(place.values())
+    assert (rounded.latitude, rounded.longitude, rounded.elevation) == (52.75, 13.25, None)
+    assert rounded.location_uncertainty is not None
+    assert rounded.location_uncertainty > 27_000
