@@ -106,12 +106,15 @@ def test_the_labels_are_the_consensus_without_withdrawn_images(corpus: World) ->
     assert (figures["images"], figures["relevant"]) == (IMAGES - 1, 3)
     assert figures["orders"][0]["labels_to"] == {"80": 19, "95": 19, "100": 19}
     assert figures["orders"][0]["atd"] == (1 + 9 + 19) / 3
-    # Of a query that wasn't judged whole the judged images are the world.
-    complete_query(41, by=admin, annotator=annotator, judged=12, relevant=[1, 4, 9, 19])
+
+
+def test_of_a_query_that_wasnt_judged_whole_the_judged_images_are_the_world(corpus: World) -> None:
+    people = {"by": corpus.person("admin"), "annotator": corpus.person("annotator")}
+    complete_query(41, **people, judged=12)
     [figures] = simulated("41", "--order", "frozen")["queries"]
     assert (figures["images"], figures["relevant"], figures["closed_world"]) == (13, 4, True)
     assert figures["world"].startswith(
-        "Closed world: the 13 judged images of a list of 39. The others are left out, since what "
+        "Closed world: the 13 judged images of a list of 40. The others are left out, since what "
         "was not judged is not known to be not relevant"
     )
     # The last one found is the 13th of those that were judged.

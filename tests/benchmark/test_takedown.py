@@ -29,7 +29,7 @@ from retrieval.takedown.services import image_take_down
 from tests.conftest import person
 from tests.retrieval.making import jpeg
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def bytes_in(path: Path) -> set[int]:
