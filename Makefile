@@ -24,11 +24,11 @@ PYTEST := $(BIN)/python -m pytest --durations=20
 PURE = $(shell grep -rl --include='test_*.py' '^pytestmark = pytest.mark.pure' tests)
 
 ## Form, types and the tests that need neither database nor browser: after each edit
-check: $(VENV)/development
+check: $(VENV)/development test-js
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(PYTEST) -q $(PURE)
+	@$(PYTEST) -q -n 2 $(PURE)
 
 format: $(VENV)/development
 	$(BIN)/ruff check --fix .

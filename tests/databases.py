@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg2
 from django.apps import apps
-from django.core.management import call_command
 from django.db import connection
 
 from annotator.postgres.embedded import embedded_postgres
-from annotator.postgres.guardian import PORT, Layout, locked
+from annotator.postgres.guardian import DATABASE_USER, PORT, Layout, locked
 from tests.settings import ROOT, SESSION_DIR
 
 MIGRATED = "migrated"
@@ -89,14 +91,15 @@ def empty_written_tables(_case: object) -> None:
             cursor.execute(f"TRUNCATE {', '.join(written)} CASCADE")
 
 
+def database_url(name: str, folder: Path = SESSION_DIR) -> str:
+    """The DATABASE_URL of a database on the server of a state folder, the session's."""
+    host = quote(str(Layout(folder).socket_dir), safe="")
+    return f"postgres://{DATABASE_USER}@{host}:{PORT}/{name}"
+
+
 def execute(*statements: str, folder: Path = SESSION_DIR) -> None:
     """Run statements outside a transaction on the server of a state folder, the session's."""
-    server = psycopg2.connect(
-        host=str(Layout(folder).socket_dir),
-        port=PORT,
-        user=connection.settings_dict["USER"],
-        dbname="postgres",
-    )
+    server = psycopg2.connect(database_url("postgres", folder))
     server.autocommit = True
     with server.cursor() as cursor:
         for statement in statements:
@@ -124,11 +127,14 @@ def _migrate(folder: Path) -> None:
         f"CREATE DATABASE {MIGRATED}",
         folder=folder,
     )
-    before = {key: connection.settings_dict[key] for key in ("NAME", "HOST")}
-    connection.settings_dict |= {"NAME": MIGRATED, "HOST": str(Layout(folder).socket_dir)}
-    try:
-        call_command("migrate", verbosity=0)
-    finally:
-        connection.close()
-        connection.settings_dict |= before
+    subprocess.run(
+        [sys.executable, "manage.py", "migrate", "-v0"],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "annotator.settings",
+            "DATABASE_URL": database_url(MIGRATED, folder),
+        },
+        check=True,
+    )
     server.leave(wait=True)

@@ -17,8 +17,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sy
 from annotator.postgres.embedded import DATABASE, embedded_postgres
 from annotator.postgres.guardian import DATABASE_USER, Layout, locked, program_folder
 from demo.corpus import write_corpus
-from tests.databases import copy_data, copy_database, kept_data, start_server
-from tests.processes import Served, database_url
+from tests.databases import copy_data, copy_database, database_url, kept_data, start_server
+from tests.processes import Served
 from tests.settings import PROCESS, ROOT, SESSION_DIR
 from tests.site import Site
 
@@ -68,12 +68,6 @@ with open({people!r}, "w") as file:
 """
 
 
-def database(name: str) -> str:
-    """The DATABASE_URL of a database of the session's server."""
-    place = {"USER": DATABASE_USER, "HOST": Layout(SESSION_DIR).socket_dir, "NAME": name}
-    return database_url(place)
-
-
 def world() -> Path:
     """What each site begins with, made by one process of the session for all: the database WORLD
     and, in this folder, the state folder `var` with a corpus and its embeddings, and `people.json`.
@@ -87,7 +81,7 @@ def world() -> Path:
             images = write_corpus(folder / "corpus", count=IMAGES) / "train.json"
             script = MAKE_WORLD.format(images=str(images), roles=ROLES, people=str(ready))
             made = Served(
-                folder / "var", "shell", "-v0", "-c", script, DATABASE_URL=database(WORLD)
+                folder / "var", "shell", "-v0", "-c", script, DATABASE_URL=database_url(WORLD)
             )
             assert made.process.wait() == 0, made.output.read_text()
     return folder
@@ -132,7 +126,7 @@ def lasting_site() -> Iterator[Site]:
     copy_database(name, WORLD)
     var_dir = SESSION_DIR / name / "var"
     shutil.copytree(made / "var", var_dir)
-    served = Served(var_dir, DATABASE_URL=database(name), CANDIDATE_DEPTH=str(DEPTH))
+    served = Served(var_dir, DATABASE_URL=database_url(name), CANDIDATE_DEPTH=str(DEPTH))
     try:
         yield Site(served, people(made))
     finally:
