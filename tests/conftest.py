@@ -27,11 +27,14 @@ OPTIONAL = ("kubectl", "systemd-analyze", "only root", "there is no Python", "th
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with whole applications, which take long: short tests keep all busy at the end."""
+    """Begin with whole applications, which take long, so that short tests keep all busy at the end;
+    one process makes the world of all sites, while others test what doesn't wait for it.
+    """
     for item in items:
         if item.get_closest_marker("pure") and "_django_db_helper" in item.fixturenames:  # type: ignore[attr-defined]
             raise pytest.UsageError(f"{item.nodeid} is marked as pure and uses the database.")
-    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
+    first = ("tests/annotator/test_faults", "tests/annotator", "tests/demo", "tests/e2e", "tests")
+    items.sort(key=lambda item: next(n for n, p in enumerate(first) if item.nodeid.startswith(p)))
 
 
 @pytest.hookimpl(wrapper=True)

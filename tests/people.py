@@ -9,14 +9,12 @@ PASSWORD: Final = "tawny-owl-at-dusk-7"
 
 def make_people(roles: dict[str, str]) -> dict[str, dict[str, str]]:
     """People with the password PASSWORD by name; the role, token and session of each."""
-    from django.contrib.auth.hashers import PBKDF2PasswordHasher
     from django.test import Client
 
     from annotator.people.services import user_create
     from annotator.people.tokens import token_create
     from core.access import Role
 
-    PBKDF2PasswordHasher.iterations = 1
     made = {}
     for name, role in roles.items():
         user = user_create(username=name, role=Role(role), password=PASSWORD)

@@ -15,6 +15,9 @@ if "INQUIRE_TESTS_DIR" not in os.environ:
     os.environ["INQUIRE_TESTS_DIR"] = tempfile.mkdtemp(prefix="inquire-tests-")
 #: The folder of the session; its PostgreSQL server's state folder.
 SESSION_DIR = Path(os.environ["INQUIRE_TESTS_DIR"])
+# Pytest closes the folder of a user's sessions to other accounts, such as PostgreSQL's, when one
+# begins: each has its own.
+os.environ["PYTEST_DEBUG_TEMPROOT"] = str(SESSION_DIR)
 #: This process's name among those of the session.
 PROCESS = os.environ.get("PYTEST_XDIST_WORKER", "main")
 os.environ["VAR_DIR"] = str(SESSION_DIR / PROCESS)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,6 +43,7 @@ ROLES = {
     **dict.fromkeys(("keyer", "adder", "nora", "zoe", "kim"), "annotator"),
 }
 WORLD = "world"
+WORLDS = count(1)
 #: What stays in a site's state folder: files that are there for the processes, or are the same
 #: whatever a test does.
 LASTING = {"broker", "log", "run", "secret_key", "static", "thumbnails", "vega"}
@@ -152,6 +154,12 @@ def site(lasting_site: Site) -> Site:
         cursor.executemany(
             "INSERT INTO annotator_workerheartbeat (worker, seen_at) VALUES (%s, now())", workers
         )
+        # The processes may remember what had an id in the world before.
+        cursor.execute(
+            "SELECT setval(format('%%I.%%I', schemaname, sequencename)::regclass,"
+            " coalesce(last_value, 0) + %s) FROM pg_sequences WHERE schemaname = 'public'",
+            [100_000 * next(WORLDS)],
+        )
     for path in served.var_dir.iterdir():
         if path.name not in LASTING:
             shutil.rmtree(path)
@@ -159,9 +167,6 @@ def site(lasting_site: Site) -> Site:
     for path in (made / "var").iterdir():
         if path.name not in LASTING:
             shutil.copytree(path, served.var_dir / path.name)
-    # What they remember is of another world.
-    for process in served.find("gunicorn")[1:]:
-        process.kill()
     served.wait_healthy()
     lasting_site.people = people(made)
     return lasting_site

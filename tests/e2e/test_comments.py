@@ -32,6 +32,7 @@ def test_a_comment_is_written_answered_and_resolved(
     expect(dialog.locator("[data-comments-state]")).to_contain_text("once your own judgment")
     expect(dialog.get_by_role("listitem")).to_have_count(0)
     page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
     press(page, "n")
     saved(page)
     press(page, "ArrowLeft")

@@ -9,7 +9,14 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import NARROW
-from tests.e2e.labeling import fits, focused, open_label_page, own, wait_stored
+from tests.e2e.labeling import (
+    fits,
+    focused,
+    open_label_page,
+    own,
+    wait_same,
+    wait_stored,
+)
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
@@ -157,4 +164,4 @@ def test_offline_it_says_so_and_marks_that_were_made_wait(
     wait_stored(site, "ann", query, {image: ("relevant", "similar")})
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    assert focused(page) == "BODY"
+    wait_same(lambda: focused(page), "BODY")
