@@ -75,9 +75,7 @@ def poll(page: Page) -> None:
 
 
 def click_now(button: Locator) -> None:
-    """Click without waiting: what failed is also loaded again by itself, which takes the button
-    away.
-    """
+    """Click without waiting, if it is still there: what failed is also loaded again by itself."""
     button.evaluate_all("all => all.forEach((one) => one.click())")
 
 
