@@ -177,4 +177,5 @@ def last_transition(site: Site, query: int) -> tuple[str, str, str]:
             " WHERE query_id = %s ORDER BY id DESC LIMIT 1",
             [query],
         )
-        return cursor.fetchone()
+        state, reason, note = cursor.fetchone()
+    return state, reason, note

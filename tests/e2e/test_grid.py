@@ -328,12 +328,12 @@ def test_any_number_of_tiles_fills_the_window_and_the_choice_is_kept(
     for size in (12, 35, 60):
         slider.fill(str(size))
         for viewport in (DESKTOP, NARROW):
-            page.set_viewport_size(viewport)  # type: ignore[arg-type]
+            page.set_viewport_size(viewport)
             wait_same(
                 lambda: page.evaluate(LAYOUT, tiles.SHOWN),
                 {"count": size, "inside": True, "large": True, "filled": True, "scrolls": False},
             )
-    page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
+    page.set_viewport_size(DESKTOP)
     page.locator("[data-tiles] [tabindex='0']").focus()
     page.keyboard.press("+")  # fewer, larger ones
     assert wait_seen(page, 1) == list(range(1, 55))

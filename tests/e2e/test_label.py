@@ -161,7 +161,7 @@ def test_the_pixels_are_those_of_the_rank_and_the_next_stand_ready(
         answer = page.request.get(site.url + candidate["url"])
         source = Image.open(io.BytesIO(answer.body()))
         place = box(page.locator(PICTURE))
-        screen = Image.open(io.BytesIO(page.screenshot(clip=place)))  # type: ignore[arg-type]
+        screen = Image.open(io.BytesIO(page.screenshot(clip=place)))
         assert screen.width / screen.height == pytest.approx(source.width / source.height, rel=0.02)
         # The tools lie over the lower right corner.
         upper = (0, 0, screen.width, screen.height * 3 // 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -109,16 +110,18 @@ def test_a_lost_connection_leaves_a_way_to_try_again_and_hidden_names_stay_hidde
     guidelines = "Only at night: see https://example.org/a?b=1 (page 2), or https://example.org/c."
     query = site.open_query("a hopper in the dark", species=HOPPERS, guidelines=guidelines)
     page = log_in("ann", viewport=PHONE, has_touch=True, is_mobile=True)
-    page.route("**/reference/", lambda route: route.abort())
+    answers: list[dict[str, Any]] = []
+    page.route(
+        "**/reference/",
+        lambda route: route.fulfill(json=answers[0]) if answers else route.abort(),
+    )
     open_label_page(page, site, query)
     section = open_reference(page)
     expect(section).to_contain_text("The reference could not be loaded.")
     expect(section.get_by_role("button", name="Try again")).to_be_visible()
     answer = site.api("ann", "GET", f"/api/queries/{query}/reference/")
     # As the API answers where HIDE_SPECIES_NAMES is set, which tests of the API hold.
-    answer |= {"names_hidden": True, "species": [], "species_total": 0}
-    page.unroute("**/reference/")
-    page.route("**/reference/", lambda route: route.fulfill(json=answer))
+    answers.append(answer | {"names_hidden": True, "species": [], "species_total": 0})
     # The key asks once more when the panel is there, which may take the button away.
     click_now(section.get_by_role("button", name="Try again"))
     expect(section).to_contain_text(guidelines)
