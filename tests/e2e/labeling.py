@@ -74,6 +74,12 @@ def poll(page: Page) -> None:
     page.evaluate("window.dispatchEvent(new Event('online'))")
 
 
+def view_kept(page: Page, view: str) -> Any:
+    """A context that ends when the server keeps this view, which a reload may be faster than."""
+    kept = f'"view":"{view}"'
+    return page.expect_response(lambda answer: kept in (answer.request.post_data or ""))
+
+
 def click_now(button: Locator) -> None:
     """Click without waiting, if it is still there: what failed is also loaded again by itself."""
     button.evaluate_all("all => all.forEach((one) => one.click())")

@@ -10,7 +10,15 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.e2e import tiles
 from tests.e2e.conftest import DESKTOP, NARROW, PHONE
-from tests.e2e.labeling import UNUSED, click_now, note_fetched, wait_fetched, wait_held, wait_same
+from tests.e2e.labeling import (
+    UNUSED,
+    click_now,
+    note_fetched,
+    view_kept,
+    wait_fetched,
+    wait_held,
+    wait_same,
+)
 from tests.e2e.tiles import NOT, all_not, marked, open_grid, tile, wait_seen, wait_stored
 from tests.site import Site
 
@@ -158,7 +166,8 @@ def test_pages_by_keyboard_and_marks_that_outlive_paging_views_and_a_reload(
     wait_seen(page, 1)
     tile(page, 3).dblclick()
     expect(page.locator("[data-single][data-painted='3']")).to_be_visible()
-    page.get_by_role("button", name="Grid", exact=True).click()
+    with view_kept(page, "grid"):
+        page.get_by_role("button", name="Grid", exact=True).click()
     wait_seen(page, 1)
     assert marked(page) == wanted
     page.reload()

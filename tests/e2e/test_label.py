@@ -24,6 +24,7 @@ from tests.e2e.labeling import (
     press,
     saved,
     shown,
+    view_kept,
     wait_fetched,
     wait_held,
     wait_painted,
@@ -282,7 +283,8 @@ def test_a_closed_query_refuses_in_both_views_and_what_was_refused_stays_in_sigh
     saved(page)
     assert labels(site, "ada", query, 4) == [None] * 4
     assert site.progress("ada", query)["judged"] == 1
-    page.keyboard.press("g")
+    with view_kept(page, "single"):
+        page.keyboard.press("g")
     wait_painted(page, 3)
     view = "/api/preferences/labeling/"
     wait_same(lambda: site.api("ann", "GET", view)["view"]["view"], "single")
