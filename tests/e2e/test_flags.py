@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from retrieval.flags.models import ImageFlag
 from tests.e2e.conftest import NARROW
 from tests.e2e.labeling import fits, focused, open_label_page, own, press
 from tests.site import Site
@@ -29,7 +28,7 @@ def image_at(site: Site, query: int, rank: int) -> int:
     return image
 
 
-def test_number_keys_set_flags_which_are_stored_at_once_and_marked_on_screen(
+def test_keys_set_flags_with_a_note_which_are_stored_at_once_and_refused_without_the_connection(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a bird in a tree")
@@ -41,15 +40,7 @@ def test_number_keys_set_flags_which_are_stored_at_once_and_marked_on_screen(
 
     page.keyboard.press("f")
     dialog = page.get_by_role("dialog", name="Flag this image")
-    kinds = dialog.locator("[data-kind]")
-    expect(kinds.first).to_be_enabled()
-    assert kinds.evaluate_all("all => all.map(one => one.dataset.kind)") == [
-        value for value, _label in ImageFlag.Kind.choices
-    ]
-    labels = [label for _value, label in ImageFlag.Kind.choices]
-    for button, label in zip(kinds.all(), labels, strict=True):
-        expect(button).to_contain_text(label)
-
+    expect(dialog.locator("[data-kind]").first).to_be_enabled()
     dialog.get_by_label("Note for the reviewer").fill("1 face at the left")
     assert flags_of(site, "ann", image) == []  # digits in the note are text
     dialog.get_by_role("heading").click()
@@ -61,7 +52,10 @@ def test_number_keys_set_flags_which_are_stored_at_once_and_marked_on_screen(
     assert flags_of(site, "ann", image) == [("person", note), ("poor_quality", note)]
     page.keyboard.press("1")
     expect(dialog).to_contain_text("Removed: Person or face.")
-    assert flags_of(site, "ann", image) == [("poor_quality", note)]
+    dialog.get_by_label("Note for the reviewer").fill("blurred")
+    dialog.get_by_role("heading").click()
+    expect(dialog).to_contain_text("Note saved.")
+    assert flags_of(site, "ann", image) == [("poor_quality", "blurred")]
     page.keyboard.press("Escape")
 
     expect(mark).to_be_visible()
@@ -71,13 +65,31 @@ def test_number_keys_set_flags_which_are_stored_at_once_and_marked_on_screen(
     press(page, "ArrowLeft")
     expect(mark).to_be_visible()
 
+    page.keyboard.press("f")
+    row = dialog.locator("[data-kind=wrong_species]")
+    expect(row).to_be_enabled()
+    page.context.set_offline(True)
+    page.keyboard.press("5")
+    expect(dialog).to_contain_text("Wrong species was not saved.")
+    expect(dialog).to_contain_text("Flags, unlike labels, can't be saved without it")
+    page.keyboard.press("Escape")
+    page.keyboard.press("f")
+    expect(dialog).to_contain_text("There is no connection to the server")
+    expect(row).to_be_disabled()
+    page.context.set_offline(False)
+    dialog.get_by_role("button", name="Try again").click()
+    expect(row).to_be_enabled()
+    expect(row).to_have_attribute("aria-pressed", "false")
+    assert flags_of(site, "ann", image) == [("poor_quality", "blurred")]
 
-def test_somebody_elses_flag_is_seen_and_stays(site: Site, log_in: Callable[..., Page]) -> None:
+
+def test_somebody_elses_flag_is_seen_and_stays_and_reviewers_see_whose_it_is(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
     query = site.open_query("a bird on a stone")
     image = image_at(site, query, 1)
     flag = {"kind": "duplicate", "note": "the same as the next"}
     site.api("otto", "POST", f"/api/images/{image}/flags/", flag)
-
     page = log_in("ann")
     open_label_page(page, site, query)
     page.keyboard.press("f")
@@ -94,65 +106,11 @@ def test_somebody_elses_flag_is_seen_and_stays(site: Site, log_in: Callable[...,
     page = log_in("rita")
     open_label_page(page, site, query)
     page.locator("[data-do=flag]").press("Enter")
-    expect(row_of(page)).to_contain_text("flagged by otto (the same as the next)")
+    expect(page.locator("[data-kind=duplicate]")).to_contain_text(
+        "flagged by otto (the same as the next)"
+    )
     page.get_by_role("dialog").get_by_role("button", name="Done").click()
     assert focused(page) == "flag"
-
-
-def row_of(page: Page) -> Any:
-    return page.locator("[data-kind=duplicate]")
-
-
-def test_a_note_written_later_goes_to_the_flags_that_stand(
-    site: Site, log_in: Callable[..., Page]
-) -> None:
-    query = site.open_query("a bird on the ground")
-    image = image_at(site, query, 1)
-    page = log_in("ann")
-    open_label_page(page, site, query)
-    page.keyboard.press("f")
-    dialog = page.get_by_role("dialog")
-    expect(dialog.locator("[data-kind]").first).to_be_enabled()
-    page.keyboard.press("3")
-    expect(dialog).to_contain_text("Saved: No organism.")
-    dialog.get_by_label("Note for the reviewer").fill("only leaves")
-    dialog.get_by_role("heading").click()
-    expect(dialog).to_contain_text("Note saved.")
-    assert flags_of(site, "ann", image) == [("no_organism", "only leaves")]
-
-    dialog.get_by_label("Note for the reviewer").fill("")
-    dialog.get_by_role("heading").click()
-    expect(dialog).to_contain_text("Note removed.")
-    assert flags_of(site, "ann", image) == [("no_organism", "")]
-
-
-def test_without_the_connection_a_flag_is_refused_in_words_and_not_queued(
-    site: Site, log_in: Callable[..., Page]
-) -> None:
-    query = site.open_query("a bird over water")
-    image = image_at(site, query, 1)
-    page = log_in("ann")
-    open_label_page(page, site, query)
-    page.keyboard.press("f")
-    dialog = page.get_by_role("dialog")
-    row = dialog.locator("[data-kind=wrong_species]")
-    expect(row).to_be_enabled()
-    page.context.set_offline(True)
-    page.keyboard.press("5")
-    expect(dialog).to_contain_text("Wrong species was not saved.")
-    expect(dialog).to_contain_text("Flags, unlike labels, can't be saved without it")
-    expect(row).to_have_attribute("aria-pressed", "false")
-    page.keyboard.press("Escape")
-    expect(page.locator("[data-flag-mark]")).to_be_hidden()
-    page.keyboard.press("f")
-    expect(dialog).to_contain_text("There is no connection to the server")
-    expect(row).to_be_disabled()
-
-    page.context.set_offline(False)
-    dialog.get_by_role("button", name="Try again").click()
-    expect(row).to_be_enabled()
-    expect(row).to_have_attribute("aria-pressed", "false")
-    assert flags_of(site, "ann", image) == []
 
 
 def test_from_the_grid_the_tile_in_focus_is_flagged(
