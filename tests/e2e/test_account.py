@@ -1,13 +1,12 @@
-"""The account page, and how a person comes in."""
+"""The account page: colors, time zone and keys."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.e2e.labeling import open_label_page
 from tests.processes import wait_for
@@ -21,15 +20,21 @@ def background(page: Page) -> str:
     return color
 
 
-def test_colors_hold_on_every_page_whatever_the_system_has(
+def save(page: Page) -> None:
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+
+
+def test_colors_times_and_keys_are_as_the_person_chose_them(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a newt in a pond")
-    page = log_in("nora", "/account/", color_scheme="light")
+    page = log_in("ann", "/account/", color_scheme="light", timezone_id="Asia/Tokyo")
     light = background(page)
     page.get_by_label("Colors").select_option("Dark")
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Saved.")).to_be_visible()
+    page.get_by_role("button", name="Use Asia/Tokyo, as this browser").click()
+    save(page)
+    expect(page.locator("[data-zone-offer]")).to_be_hidden()
     dark = background(page)
     assert dark != light
     open_label_page(page, site, query)
@@ -37,19 +42,9 @@ def test_colors_hold_on_every_page_whatever_the_system_has(
     page.emulate_media(color_scheme="dark")
     page.goto(f"{site.url}/account/")
     page.get_by_label("Colors").select_option("Light")
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Saved.")).to_be_visible()
-    assert background(page) == light
-
-
-def test_times_of_scripts_are_in_the_persons_zone(site: Site, log_in: Callable[..., Page]) -> None:
-    page = log_in("zoe", "/account/", timezone_id="Asia/Tokyo")
-    page.get_by_role("button", name="Use Asia/Tokyo, as this browser").click()
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Saved.")).to_be_visible()
-    expect(page.locator("[data-zone-offer]")).to_be_hidden()
     page.get_by_label("Time zone").select_option("Europe/Berlin")
-    page.get_by_role("button", name="Save").click()
+    save(page)
+    assert background(page) == light
     expect(page.locator("html[data-time-zone='Europe/Berlin']")).to_be_attached()
     moment = page.evaluate(
         "async () => {"
@@ -59,9 +54,6 @@ def test_times_of_scripts_are_in_the_persons_zone(site: Site, log_in: Callable[.
     )
     assert moment == "3 Nov 2026, 13:00:00"
 
-
-def test_keys_are_changed_on_the_account_page_too(site: Site, log_in: Callable[..., Page]) -> None:
-    page = log_in("kim", "/account/")
     page.get_by_role("button", name="Change keys").click()
     dialog = page.get_by_role("dialog", name="Keys")
     expect(dialog.get_by_role("button", name="Page back: Page ↑. Replace")).to_be_visible()
@@ -70,29 +62,6 @@ def test_keys_are_changed_on_the_account_page_too(site: Site, log_in: Callable[.
     expect(dialog.locator("[data-keys-state]")).to_contain_text("“Relevant” has Q now")
 
     def keys() -> Any:
-        return site.api("kim", "GET", "/api/preferences/labeling/")["keys"]["relevant"]
+        return site.api("ann", "GET", "/api/preferences/labeling/")["keys"]["relevant"]
 
     wait_for(lambda: keys() == ["q", "1"], what="the keys to be stored")
-
-
-def test_an_invited_person_comes_in_once(
-    site: Site, log_in: Callable[..., Page], browser: Browser
-) -> None:
-    office = log_in("ada", "/people/")
-    office.get_by_label("User name").fill("nils")
-    office.get_by_label("Role").select_option("Researcher")
-    office.get_by_role("button", name="Make a link").click()
-    link = office.locator("[data-copied]").inner_text()
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(link)
-        page.get_by_label("New password", exact=True).fill("tawny-owl-at-dusk-7")
-        page.get_by_label("New password, once more").fill("tawny-owl-at-dusk-7")
-        page.get_by_role("button", name="Set password").click()
-        expect(page).to_have_url(re.compile("/leaderboard/|/releases/"))
-        page.get_by_role("link", name="nils").click()
-        expect(page.get_by_role("heading", name="Account", exact=True)).to_be_visible()
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(link)
-        expect(page.get_by_text("This link doesn’t work")).to_be_visible()
