@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.retrieval.making import jpeg
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
-FORGET = """
-from retrieval.corpus.models import Image, Species
-Image.objects.filter(dataset="pond").delete()
-Species.objects.filter(images=None, scientific_name__in={names!r}).delete()
-"""
 NAMES = ("Rana temporaria", "Bufo bufo")
 
 
-@pytest.fixture
-def forgotten(site: Site) -> Iterator[None]:
-    """What is imported leaves again: other tests need a corpus that is embedded whole."""
-    yield
-    site.served.manage("shell", "-c", FORGET.format(names=NAMES))
-
-
 def test_a_folder_is_uploaded_looked_at_and_imported(
-    site: Site, log_in: Callable[..., Page], tmp_path: Path, forgotten: None
+    site: Site, log_in: Callable[..., Page], tmp_path: Path
 ) -> None:
     for species, colors in zip(NAMES, (("teal", "navy"), ("olive",)), strict=True):
         (tmp_path / "pond" / species).mkdir(parents=True)
@@ -45,12 +33,12 @@ def test_a_folder_is_uploaded_looked_at_and_imported(
     # The first request for a piece breaks off, and is sent again.
     broken: list[str] = []
 
-    def once(route: object) -> None:
+    def once(route: Route) -> None:
         if broken:
-            route.continue_()  # type: ignore[attr-defined]
+            route.continue_()
         else:
             broken.append("files")
-            route.abort()  # type: ignore[attr-defined]
+            route.abort()
 
     page.route(re.compile("/files/"), once)
     send.click()
