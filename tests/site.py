@@ -35,12 +35,6 @@ class Site:
         ran = self.served.manage("shell", "-v0", "-c", script)
         self.people |= json.loads(ran.stdout.splitlines()[-1])
 
-    def settle_flags(self) -> None:
-        """Restore what is withdrawn and clear what is flagged, whichever test did it."""
-        for state, decision in (("withdrawn", "restore"), ("open", "clear-flags")):
-            for one in self.api("rita", "GET", f"/api/flags/?state={state}&limit=200")["results"]:
-                self.api("rita", "POST", f"/api/images/{one['image']}/{decision}/", {})
-
     def api(self, user: str, method: str, path: str, body: Any = None) -> Any:
         """The parsed answer of the REST API; raises HTTPError for a refusal."""
         data = None if body is None else json.dumps(body).encode()

@@ -18,9 +18,9 @@ from typing import Any
 import psycopg2
 import pytest
 
-from tests.e2e.conftest import start_site
 from tests.processes import PGBOUNCER, PgBouncer, pool_url, wait_for
 from tests.site import Site
+from tests.worlds import start_site
 
 pytestmark = [pytest.mark.e2e, pytest.mark.faults]
 

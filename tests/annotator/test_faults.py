@@ -22,7 +22,6 @@ from typing import Any
 import pytest
 
 from annotator.backup.archive import archive_verify
-from tests.e2e.conftest import start_site
 from tests.processes import (
     ROOT,
     Redis,
@@ -32,6 +31,7 @@ from tests.processes import (
     wait_for,
 )
 from tests.site import Site
+from tests.worlds import start_site
 
 pytestmark = pytest.mark.e2e
 

@@ -9,11 +9,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e import tiles
-from tests.e2e.conftest import DEPTH, NARROW
+from tests.e2e.conftest import NARROW
 from tests.e2e.labeling import open_label_page, press, shown, wait_painted
 from tests.e2e.tiles import NOT, open_grid, ranks, tile, wait_seen
 from tests.processes import wait_for
 from tests.site import Site
+from tests.worlds import DEPTH
 
 pytestmark = pytest.mark.e2e
 

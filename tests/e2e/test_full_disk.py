@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import start_site
 from tests.e2e.labeling import judge, open_label_page
 from tests.e2e.outboxes import events, images_of
 from tests.processes import fill, wait_for
 from tests.site import Site
+from tests.worlds import start_site
 
 pytestmark = [pytest.mark.e2e, pytest.mark.faults]
 

@@ -85,7 +85,7 @@ def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a horse in a paddock")
-    page = log_in("keyer")
+    page = log_in("otto")
     open_label_page(page, site, query)
     page.get_by_role("button", name="Keys").click()
     dialog = page.get_by_role("dialog", name="Keys")
@@ -128,12 +128,12 @@ def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
     page.keyboard.press("Control+ArrowRight")
     wait_painted(page, 5)
     saved(page)
-    other = log_in("keyer")
+    other = log_in("otto")
     open_label_page(other, site, query)
     assert shown_key(other, "relevant") == "Q"
     press(other, "q")
     saved(other)
-    found = site.candidates("keyer", query, limit=5)["results"]
+    found = site.candidates("otto", query, limit=5)["results"]
     given = [one["relevance"] for one in found]
     assert given == ["relevant", "unsure", "not_relevant", "relevant", None]
 
@@ -145,7 +145,7 @@ def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
         other.get_by_role("button", name="Reset all keys").click()
     other.keyboard.press("Escape")
     assert shown_key(other, "relevant") == "R"
-    assert site.api("keyer", "GET", "/api/preferences/labeling/")["keys"]["unsure"] == ["u", "3"]
+    assert site.api("otto", "GET", "/api/preferences/labeling/")["keys"]["unsure"] == ["u", "3"]
 
 
 def test_other_layouts_typing_and_held_keys(site: Site, log_in: Callable[..., Page]) -> None:

@@ -11,7 +11,6 @@ import pytest
 from PIL import Image, ImageChops, ImageStat
 from playwright.sync_api import Page, Route, expect
 
-from tests.e2e.conftest import DEPTH
 from tests.e2e.labeling import (
     UNUSED,
     box,
@@ -32,6 +31,7 @@ from tests.e2e.labeling import (
 )
 from tests.e2e.tiles import marked, tile, wait_seen
 from tests.site import Site
+from tests.worlds import DEPTH
 
 pytestmark = pytest.mark.e2e
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.e2e
 
 
 def test_from_a_search_to_an_evaluated_release(
-    site: Site, log_in: Callable[..., Page], picture_folder: Path
+    site: Site, log_in: Callable[..., Page], tmp_path: Path
 ) -> None:
     admin = log_in("ada")
     admin.goto(f"{site.url}/search/")
@@ -70,7 +70,7 @@ def test_from_a_search_to_an_evaluated_release(
     number = site.api("ada", "GET", f"/api/queries/{query}/")["query_id"]
     assert len([row for row in rows[1:] if row.startswith(f"{number},")]) == 2
 
-    release, run = picture_folder / "release", picture_folder / "run.trec"
+    release, run = tmp_path / "release", tmp_path / "run.trec"
     commands = (
         ("export_release", "second", str(release), "--new"),
         ("export_run", str(run), "--release", str(release)),

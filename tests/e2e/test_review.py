@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import DEPTH, PHONE
+from tests.e2e.conftest import PHONE
 from tests.e2e.labeling import poll, press, saved, wait_painted
 from tests.site import Site
+from tests.worlds import DEPTH
 
 pytestmark = pytest.mark.e2e
 
