@@ -57,3 +57,17 @@ def wider_than_window(page: Page) -> list[str]:
         ".slice(0, 5).map((one) => `wider than the window: ${one.tagName} ${one.className}`)"
     )
     return wide or ["wider than the window"]
+
+
+def outside_window(page: Page) -> list[str]:
+    """What one presses or fills in, and lies wholly or in part beside the window."""
+    found: list[str] = page.evaluate(
+        "() => [...document.querySelectorAll("
+        "'button, .button, input, select, summary, .site-user *')]"
+        ".filter((one) => one.checkVisibility()"
+        " && !one.closest('.visually-hidden, .skip-link, .board'))"
+        ".filter((one) => { const { left, right, width } = one.getBoundingClientRect();"
+        " return width && (left < -1 || right > innerWidth + 1); })"
+        ".map((one) => `outside: ${one.className} ${one.textContent.trim().slice(0, 20)}`)"
+    )
+    return found
