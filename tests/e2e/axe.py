@@ -16,7 +16,9 @@ _SCRIPT = files("axe_playwright_python").joinpath("axe.min.js").read_text(encodi
 _BAD = ("serious", "critical")
 
 
-def problems(page: Page, contrast: Collection[str] = ("dark", "light")) -> list[str]:
+def problems(
+    page: Page, contrast: Collection[str] = ("dark", "light"), *, axe: bool = True
+) -> list[str]:
     """What is wrong with what stands on screen now: narrow and dark, wide and light.
 
     The contrast of colors, which takes most of the time, is checked in these schemes alone.
@@ -25,7 +27,8 @@ def problems(page: Page, contrast: Collection[str] = ("dark", "light")) -> list[
     for size, scheme in ((NARROW, "dark"), (DESKTOP, "light")):
         page.set_viewport_size(size)  # type: ignore[arg-type]
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        found = violations(page, contrast=scheme in contrast) + wider_than_window(page)
+        found = violations(page, contrast=scheme in contrast) if axe else []
+        found += wider_than_window(page) + outside_window(page)
         wrong += [f"{page.url}, {size['width']}, {scheme}: {one}" for one in found]
     return wrong
 

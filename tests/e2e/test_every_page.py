@@ -12,8 +12,8 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.axe import outside_window, problems, wider_than_window
-from tests.e2e.conftest import DESKTOP, NARROW
+from tests.e2e.axe import problems
+from tests.e2e.conftest import NARROW
 from tests.e2e.labeling import box, open_label_page, press, saved
 from tests.processes import wait_for
 from tests.site import Site
@@ -53,13 +53,7 @@ class Look:
 
     def at(self, name: str, *, axe: bool = True) -> None:
         """Check what stands on screen now."""
-        found = problems(self.page, self.contrast) if axe else wider_than_window(self.page)
-        for size in (DESKTOP, NARROW):
-            self.page.set_viewport_size(size)  # type: ignore[arg-type]
-            found += [f"{size['width']}: {one}" for one in outside_window(self.page)]
-            if not axe:
-                found += [f"{size['width']}: {one}" for one in wider_than_window(self.page)]
-        self.wrong += [f"{name}: {one}" for one in found]
+        self.wrong += [f"{name}: {one}" for one in problems(self.page, self.contrast, axe=axe)]
 
     def pages(self, *paths: str, axe: bool = True) -> None:
         for path in paths:
@@ -117,7 +111,7 @@ def places(site: Site, browser: Browser) -> Places:
         wait_for(lambda: site.api("ada", "GET", path)["state"] == name, seconds=60, what=path)
 
     wait_done(f"/api/releases/{release}/")
-    ranks = (f"{number} Q0 {image} {rank} {-rank} W\n" for rank, image in enumerate(listed))
+    ranks = (f"{number} Q0 {image} {rank} {-rank} W\n" for rank, image in enumerate(listed, 1))
     file = {"name": "run.trec", "mimeType": "text/plain", "buffer": "".join(ranks).encode()}
     runs = []
     with browser.new_context() as context:
@@ -130,7 +124,7 @@ def places(site: Site, browser: Browser) -> Places:
             )
             runs.append(answer.json()["id"])
     for run in runs:
-        wait_done(f"/api/runs/{run}/", "scored")
+        wait_done(f"/api/runs/{run}/", "ready")
     return Places(
         open=opened,
         submitted=states["submitted"],
