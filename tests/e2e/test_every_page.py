@@ -120,7 +120,7 @@ def places(site: Site, browser: Browser) -> Places:
             answer = context.request.post(
                 f"{site.url}/api/releases/{release}/runs/",
                 headers=token,
-                multipart={"name": name, "publish": "true", "split": "test", "file": file},  # type: ignore[dict-item]
+                multipart={"name": name, "publish": "true", "split": "test", "file": file},
             )
             runs.append(answer.json()["id"])
     for run in runs:
