@@ -30,6 +30,12 @@ KEPT = """() => new Promise((resolve) => {
     };
   };
 })"""
+#: Whether the browser has these images without the network.
+CACHED = """async (urls) => {
+  const cached = { cache: "only-if-cached", mode: "same-origin" };
+  const found = urls.map((url) => fetch(url, cached).then((answer) => answer.ok, () => false));
+  return (await Promise.all(found)).every(Boolean);
+}"""
 #: "-" takes a label back.
 NAMES = {"r": "relevant", "n": "not_relevant", "u": "unsure", "-": None}
 Act = tuple[str, int, str | None]
@@ -63,11 +69,8 @@ def test_labeling_goes_on_without_a_connection(site: Site, log_in: Callable[...,
     open_label_page(page, site, query)
     judge(page, "rn")
     saved(page)
-    page.wait_for_function(
-        "() => new Set(performance.getEntriesByType('resource')"
-        ".map(({ name }) => new URL(name).pathname)"
-        ".filter((path) => /^.images.\\d+.[0-9a-f]+[.]jpg$/.test(path))).size > 12"
-    )
+    urls = [one["url"] for one in site.candidates("ann", query, limit=12)["results"]]
+    wait_for(lambda: page.evaluate(CACHED, urls), what="the next images")
     page.context.set_offline(True)
     judge(page, "nnuu" + "n" * 4)
     undo(page, 9, 8)
