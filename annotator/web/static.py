@@ -24,13 +24,15 @@ def collect() -> None:
     """Collect the static files, unless these very files were collected before: compressing them
     takes seconds.
     """
-    digest = hashlib.sha256(version("whitenoise").encode())
+    digest = hashlib.sha256(f"{version('Django')} {version('whitenoise')}".encode())
     for finder in get_finders():
         for path, storage in finder.list(UNUSED):
-            stat = Path(storage.path(path)).stat()
-            digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+            with storage.open(path) as source:
+                digest.update(f"{path}\0{source.size}\0".encode() + source.read())
     collected = Path(settings.STATIC_ROOT) / "collected.txt"
     if not collected.exists() or collected.read_text() != digest.hexdigest():
+        # What is collected in part is that of neither.
+        collected.unlink(missing_ok=True)
         call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=UNUSED)
         with whole_file(collected) as file:
             file.write(digest.hexdigest().encode())
