@@ -8,7 +8,24 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from django.db import connections
+from django.db import connection, connections
+
+#: How many transactions of a database wait for the end of another. `pg_locks` has the waits of all
+#: databases, also of other processes' tests.
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    " AND backend_type = 'client backend'"
+)
+
+
+def waiting() -> int:
+    """How many transactions of this process's database wait for the end of another."""
+    with connection.cursor() as cursor:
+        # Else a transaction sees again what it saw first.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(WAITING)
+        return int(cursor.fetchone()[0])
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from tests.benchmark.toy import make_query
 from tests.processes import wait_for
+from tests.threads import waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,16 +46,6 @@ def elsewhere(work: Any) -> threading.Thread:
     thread = threading.Thread(target=run)
     thread.start()
     return thread
-
-
-def waits_for_a_lock() -> bool:
-    """Whether a connection of this database waits for another's lock."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-            "AND wait_event_type = 'Lock'"
-        )
-        return bool(cursor.fetchone()[0])
 
 
 class Pause:
@@ -108,13 +99,11 @@ def test_nothing_is_to_be_seen_before_all_is_made_and_of_two_makers_one_waits(pa
     assert (release.files_ready, release.file_list) == (False, [])
     assert not release.directory.exists()
     second: list[Release] = []
-    waiting = elsewhere(
-        lambda: second.append(services.release_make(release=Release(pk=release.pk)))
-    )
-    wait_for(waits_for_a_lock, what="the second maker")
+    other = elsewhere(lambda: second.append(services.release_make(release=Release(pk=release.pk))))
+    wait_for(waiting, what="the second maker")
     pause.go_on.set()
     thread.join(30)
-    waiting.join(30)
+    other.join(30)
     release.refresh_from_db()
     assert second[0].made_at == release.made_at
     names = [path.name for path in release.directory.parent.iterdir()]

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection, transaction
+from django.db import transaction
 
 from core.errors import QueryGone
 from core.jobs.models import Job
-from core.locks import lock_key
 from labeling.audits.bounds import missing_at_most
 from labeling.audits.models import ReleaseAudit, ReleaseKey
 from labeling.audits.selectors import audit_state
@@ -40,7 +39,7 @@ from retrieval.flags.services import image_restore, image_withdraw
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, ranked, record, stored
 from tests.processes import wait_for
-from tests.threads import at_once, meanwhile
+from tests.threads import at_once, meanwhile, waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,17 +48,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def images(transactional_db, toy_model) -> None:
     """Six images to judge."""
     make_images(6)
-
-
-def waiting() -> int:
-    """How many transactions wait for a query."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted "
-            "AND classid = %s",
-            [lock_key("query") >> 32],
-        )
-        return int(cursor.fetchone()[0])
 
 
 class TestWhoWaitsForWhom:
@@ -292,15 +280,6 @@ class TestRaces:
             assert (judged, query.judgments.count()) == ("stored", 1)
 
 
-def somebody_waits() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted "
-            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-        )
-        return bool(cursor.fetchone()[0])
-
-
 class TestListsAndWithdrawals:
     def test_lists_frozen_while_images_come_and_go_verify_ever_after(
         self, new_query, admin, reviewer
@@ -345,7 +324,7 @@ class TestListsAndWithdrawals:
             with transaction.atomic():
                 image_withdraw(image=images[1], by=reviewer)
                 under_way.set()
-                wait_for(somebody_waits, what="the list to wait for the withdrawal")
+                wait_for(waiting, what="the list to wait for the withdrawal")
 
         def freeze() -> CandidateList | None:
             under_way.wait(30)

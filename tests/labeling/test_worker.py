@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from annotator.people.services import user_create
@@ -19,6 +19,7 @@ from retrieval.embedding.models import Embedding
 from retrieval.encoding.model_specs import describe
 from tests.labeling.conftest import make_images
 from tests.processes import wait_for
+from tests.threads import waiting
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
 COUNT = 40
@@ -38,12 +39,6 @@ def opened_query() -> Query:
     return query_transition(query=query, to_state="open", by=admin)
 
 
-def waits_for_the_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-        return bool(cursor.fetchone()[0])
-
-
 def ready(query: Query) -> bool:
     query.refresh_from_db()
     return query.current_list is not None and query.current_list.ready
@@ -58,7 +53,7 @@ def test_a_worker_killed_while_it_ranks_leaves_nothing_and_the_next_one_does_it(
     with transaction.atomic():
         # As an insert of embeddings does, this holds the freezing up.
         transaction_lock(embedding_model_lock(model), shared=True)
-        wait_for(waits_for_the_lock, what="the worker to rank")
+        wait_for(waiting, what="the worker to rank")
         first.kill()
         assert not ready(query)
         assert not Candidate.objects.exists()
