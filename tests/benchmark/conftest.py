@@ -24,16 +24,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import transaction
 from django.test import Client, override_settings
 from rest_framework.test import APIClient
 
+from benchmark.releases.models import Release
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.encoding.model_specs import CONFIG_NAME, WEIGHTS_NAME
 from retrieval.encoding.open_clip_import import open_clip_module
+from tests.benchmark.simulations import make_corpus
 from tests.benchmark.toy import TINY_MODEL, make_query
+from tests.benchmark.toy_release import toy_release
 from tests.conftest import api_of, client_of, person
 from tests.retrieval.making import new_image
 
@@ -78,6 +82,21 @@ def world(
             made.person(role)
         yield made
         transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
+def toy(world: World) -> Release:
+    """The toy release over six images, for all tests of a file."""
+    make_images()
+    return toy_release()
+
+
+@pytest.fixture(scope="module")
+def corpus(world: World) -> Iterator[World]:
+    """The toy corpus and its model in use, for all tests of a file."""
+    with override_settings(EMBEDDING_MODEL=""):
+        make_corpus(settings)
+        yield world
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
 from core.jobs.services import job_slice_run
-from tests.benchmark.conftest import World, make_images
+from tests.benchmark.conftest import World
 from tests.benchmark.runs import scored_run, trec
 from tests.benchmark.toy_release import toy_release
 from tests.conftest import api_of, client_of, person
@@ -46,12 +46,6 @@ class Site(NamedTuple):
             role: getattr(client, method)(path, **options).status_code
             for role, client in self.apis.items()
         }
-
-
-@pytest.fixture(scope="module")
-def toy(world: World) -> Release:
-    make_images()
-    return toy_release()
 
 
 @pytest.fixture

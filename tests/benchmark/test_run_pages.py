@@ -15,7 +15,7 @@ from core.jobs.models import Job
 from core.jobs.services import job_slice_run
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
-from tests.benchmark.conftest import World, make_images
+from tests.benchmark.conftest import World
 from tests.benchmark.runs import scored_run, stored_run, trec
 from tests.benchmark.toy_release import toy_release
 from tests.conftest import client_of, person
@@ -46,12 +46,6 @@ class Site(NamedTuple):
     def run(self, **values: Any) -> Run:
         """A scored run of the researcher's."""
         return scored_run(self.release, ORDERS, owner=self.researcher, **values)
-
-
-@pytest.fixture(scope="module")
-def toy(world: World) -> Release:
-    make_images()
-    return toy_release()
 
 
 @pytest.fixture

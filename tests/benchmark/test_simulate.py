@@ -6,15 +6,12 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.test import override_settings
 
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_claim, release_make
@@ -24,21 +21,13 @@ from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
 from retrieval.flags.services import image_withdraw
 from tests.benchmark.conftest import World
-from tests.benchmark.simulations import IMAGES, RELEVANT, complete_query, make_corpus, open_query
+from tests.benchmark.simulations import IMAGES, RELEVANT, complete_query, open_query
 from tests.benchmark.snapshots import query as snapshot_query
 from tests.benchmark.toy_release import ready_release, toy_release
 from tests.labeling.conftest import FIRST_ID
 from tests.labeling.judging import judge
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(scope="module")
-def corpus(world: World) -> Iterator[World]:
-    """The toy corpus."""
-    with override_settings(EMBEDDING_MODEL=""):
-        make_corpus(settings)
-        yield world
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +97,9 @@ def test_the_labels_are_the_consensus_without_withdrawn_images(corpus: World) ->
     assert figures["orders"][0]["atd"] == (1 + 9 + 19) / 3
 
 
-def test_of_a_query_that_wasnt_judged_whole_the_judged_images_are_the_world(corpus: World) -> None:
+def test_of_a_query_that_wasnt_judged_whole_the_judged_images_are_the_world(
+    corpus: World,
+) -> None:
     people = {"by": corpus.person("admin"), "annotator": corpus.person("annotator")}
     complete_query(41, **people, judged=12)
     [figures] = simulated("41", "--order", "frozen")["queries"]

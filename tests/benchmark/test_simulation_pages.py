@@ -5,12 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.test import Client, override_settings
+from django.test import Client
 
 from benchmark.simulation.report import Plan
 from benchmark.simulation.services import simulation_begin, simulation_step
@@ -20,7 +18,7 @@ from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from tests.benchmark.charts import drawings
 from tests.benchmark.conftest import World
-from tests.benchmark.simulations import complete_query, make_corpus, open_query
+from tests.benchmark.simulations import complete_query, open_query
 from tests.conftest import client_of, person
 from tests.labeling.conftest import run_jobs
 
@@ -32,14 +30,6 @@ FORM = {
     "seeds": 10,
     "noise": 0,
 }
-
-
-@pytest.fixture(scope="module")
-def corpus(world: World) -> Iterator[World]:
-    """The toy corpus."""
-    with override_settings(EMBEDDING_MODEL=""):
-        make_corpus(settings)
-        yield world
 
 
 @pytest.fixture(scope="module")

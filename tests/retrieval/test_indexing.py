@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -23,6 +21,7 @@ from retrieval.search.indexing import (
 )
 from retrieval.search.vector_indexes import partition_name, vector_index
 from tests.processes import Worker, wait_for
+from tests.retrieval.indexes import writing
 from tests.retrieval.making import embed_rows, random_vectors
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -107,19 +106,6 @@ def test_a_build_that_goes_on_elsewhere_is_waited_for(model: EmbeddingModel) -> 
         other.close()
     assert finish(job).state == "done"
     assert kind_of(model) == ("halfvec", 16, 64, True)
-
-
-@contextmanager
-def writing(model: EmbeddingModel) -> Iterator[None]:
-    """A transaction that has written to the table, for the end of which a build waits."""
-    other = connections.create_connection("default")
-    try:
-        with other.cursor() as cursor:
-            cursor.execute("BEGIN")
-            cursor.execute(f"LOCK TABLE {partition_name(model)} IN ROW EXCLUSIVE MODE")
-            yield
-    finally:
-        other.close()
 
 
 def test_a_canceled_job_ends_its_build(
