@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +11,8 @@ from typing import Any, Final
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench.labeling_crowd import CrowdSite
-from tests.processes import wait_for
-from tests.site import PASSWORD
+from tests.people import PASSWORD
+from tests.processes import CHROMIUM, wait_for
 
 GRID_SIZE: Final = 40
 RELEVANT_EVERY: Final = 20
@@ -75,12 +74,11 @@ class Session:
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """The browser. Raises FileNotFoundError where Chromium isn't installed."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
+    if CHROMIUM is None:
         raise FileNotFoundError("Chromium is not installed.")
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
         try:
             yield browser
         finally:

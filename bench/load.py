@@ -28,8 +28,8 @@ import psutil
 from bench import harness, load_others
 from bench.labeling_crowd import CrowdSite, bare_requests, site
 from core.lifelines import end_with_parent
+from tests.people import PASSWORD
 from tests.processes import Served
-from tests.site import PASSWORD
 
 GRID_EVERY: Final = 4
 AUDITS_EVERY: Final = 10

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from bench import harness
 from bench.ranking import Ranked, _arrays, _same
 from bench.rows import MODEL, fill_clustered, query_vectors, store_vectors
+from tests import ROOT
 from tests.processes import redis_server, wait_for
-from tests.settings import ROOT
 
 SHARDS: Final = 8
 TINY: Final = "tiny"

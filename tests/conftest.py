@@ -15,12 +15,13 @@ from rest_framework.test import APIClient
 
 from annotator.postgres.embedded import embedded_postgres
 from core.access import Role
+from tests import ROOT
 from tests.databases import empty_written_tables, use_copy
-from tests.processes import ROOT, Served, Worker, database_url, mounted_disk, wait_for
+from tests.people import PASSWORD
+from tests.processes import Served, Worker, database_url, mounted_disk, wait_for
 from tests.retrieval.buckets import KEYS, bucket
 from tests.retrieval.buckets import bucket_server as server_of_buckets
 from tests.settings import PROCESS
-from tests.site import PASSWORD
 
 #: What may be missing where nothing else may: in continuous integration.
 OPTIONAL = ("kubectl", "systemd-analyze", "only root", "there is no Python", "this checkout")

@@ -8,17 +8,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import quote
+from typing import Any
 
 import psycopg2
 from django.apps import apps
 from django.db import connection
 
 from annotator.postgres.embedded import embedded_postgres
-from annotator.postgres.guardian import DATABASE_USER, PORT, Layout, locked
-from tests.settings import ROOT, SESSION_DIR
+from annotator.postgres.guardian import DATABASE_USER, Layout, locked
+from tests import ROOT
+from tests.processes import database_url
+from tests.settings import SESSION_DIR
 
 MIGRATED = "migrated"
 #: What `post_migrate` writes, which is the same after every test.
@@ -91,20 +95,26 @@ def empty_written_tables(_case: object) -> None:
             cursor.execute(f"TRUNCATE {', '.join(written)} CASCADE")
 
 
-def database_url(name: str, folder: Path = SESSION_DIR) -> str:
+def server_url(name: str, folder: Path = SESSION_DIR) -> str:
     """The DATABASE_URL of a database on the server of a state folder, the session's."""
-    host = quote(str(Layout(folder).socket_dir), safe="")
-    return f"postgres://{DATABASE_USER}@{host}:{PORT}/{name}"
+    host = Layout(folder).socket_dir
+    return database_url({"USER": DATABASE_USER, "HOST": host, "NAME": name})
+
+
+@contextmanager
+def cursor_on(name: str, folder: Path = SESSION_DIR) -> Iterator[Any]:
+    """A cursor on a database of the same, where each statement commits."""
+    server = psycopg2.connect(server_url(name, folder))
+    server.autocommit = True
+    with closing(server), server.cursor() as cursor:
+        yield cursor
 
 
 def execute(*statements: str, folder: Path = SESSION_DIR) -> None:
     """Run statements outside a transaction on the server of a state folder, the session's."""
-    server = psycopg2.connect(database_url("postgres", folder))
-    server.autocommit = True
-    with server.cursor() as cursor:
+    with cursor_on("postgres", folder) as cursor:
         for statement in statements:
             cursor.execute(statement)
-    server.close()
 
 
 def _digest() -> str:
@@ -133,7 +143,7 @@ def _migrate(folder: Path) -> None:
         env={
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "annotator.settings",
-            "DATABASE_URL": database_url(MIGRATED, folder),
+            "DATABASE_URL": server_url(MIGRATED, folder),
         },
         check=True,
     )

@@ -24,7 +24,7 @@ from django.db import connection
 from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, PORT, Layout
 from core.lifelines import end_with_parent
-from tests.settings import ROOT
+from tests import ROOT
 
 
 class Process(subprocess.Popen[bytes]):
@@ -117,6 +117,10 @@ def redis_server(folder: Path) -> Iterator["Redis"]:
         server.kill()
 
 
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))),
+    None,
+)
 PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 
 

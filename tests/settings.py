@@ -8,7 +8,6 @@ import os
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
 for variable in ("DATABASE_URL", "CELERY_BROKER_URL", "PORT", "SECRET_KEY", "ALLOWED_HOSTS"):
     os.environ.pop(variable, None)
 if "INQUIRE_TESTS_DIR" not in os.environ:

@@ -8,10 +8,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
-from tests.people import PASSWORD
 from tests.processes import Served, wait_for
-
-__all__ = ["PASSWORD", "Site"]
 
 
 class Site:

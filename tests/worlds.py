@@ -11,7 +11,7 @@ from pathlib import Path
 from annotator.postgres.embedded import DATABASE, embedded_postgres
 from annotator.postgres.guardian import DATABASE_USER, Layout, locked, program_folder
 from demo.corpus import write_corpus
-from tests.databases import copy_data, copy_database, database_url, kept_data, start_server
+from tests.databases import copy_data, copy_database, kept_data, server_url, start_server
 from tests.processes import Served
 from tests.settings import PROCESS, SESSION_DIR
 from tests.site import Site
@@ -65,7 +65,7 @@ def world() -> Path:
             images = write_corpus(folder / "corpus", count=IMAGES) / "train.json"
             script = MAKE_WORLD.format(images=str(images), roles=ROLES, people=str(ready))
             made = Served(
-                folder / "var", "shell", "-v0", "-c", script, DATABASE_URL=database_url(WORLD)
+                folder / "var", "shell", "-v0", "-c", script, DATABASE_URL=server_url(WORLD)
             )
             assert made.process.wait() == 0, made.output.read_text()
     return folder
@@ -109,7 +109,7 @@ def start_lasting_site() -> Site:
     copy_database(name, WORLD)
     var_dir = SESSION_DIR / name / "var"
     shutil.copytree(made / "var", var_dir)
-    served = Served(var_dir, DATABASE_URL=database_url(name), CANDIDATE_DEPTH=str(DEPTH))
+    served = Served(var_dir, DATABASE_URL=server_url(name), CANDIDATE_DEPTH=str(DEPTH))
     return Site(served, people(made))
 
 

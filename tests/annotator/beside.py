@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
-import psycopg2
 from django.db import connection
 
-from tests.databases import copy_database, execute
+from tests.databases import copy_database, cursor_on, execute
 from tests.settings import PROCESS
-
-
-def session(name: str) -> Any:
-    """A connection to a database of the tests' server, on which each statement commits."""
-    known = connection.settings_dict
-    made = psycopg2.connect(host=known["HOST"], user=known["USER"], dbname=name)
-    made.autocommit = True
-    return made
 
 
 def ask(name: str, statement: str) -> list[Any]:
     """The rows of a statement on a database of the tests' server; none of one that returns none."""
-    with closing(session(name)) as own, own.cursor() as cursor:
+    with cursor_on(name) as cursor:
         cursor.execute(statement)
         return list(cursor.fetchall()) if cursor.description else []
 

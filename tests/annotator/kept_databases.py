@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.processes import ROOT
+from tests import ROOT
 
 FOLDER = ROOT / "tests" / "data"
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,13 @@ from core import storage
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.images.storage import stored_paths
-from tests.annotator.beside import ask, database_beside, session, working_on
+from tests import ROOT
+from tests.annotator.beside import ask, database_beside, working_on
 from tests.annotator.world import IMAGES, World
-from tests.processes import ROOT, database_url, wait_for
+from tests.databases import cursor_on
+from tests.processes import database_url, wait_for
 from tests.retrieval.making import coco
+from tests.threads import WAITING
 
 #: Its row tells of the backup itself, and changes with its end.
 OWN = "annotator_backup"
@@ -188,7 +191,7 @@ def test_a_killed_restore_is_done_again(
             "DATABASE_URL": database_url(connection.settings_dict),
             "VAR_DIR": str(restored),
         }
-        with closing(session(name)) as other, other.cursor() as cursor:
+        with cursor_on(name) as cursor:
             # Nobody else can make a table of this name until we are done.
             cursor.execute("BEGIN; CREATE TABLE core_job ()")
             process = subprocess.Popen(
@@ -196,11 +199,7 @@ def test_a_killed_restore_is_done_again(
                 cwd=ROOT,
                 env=os.environ | variables | {"DJANGO_SETTINGS_MODULE": "annotator.settings"},
             )
-            waits = (
-                "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
-                f"AND datname = '{name}'"
-            )
-            wait_for(lambda: ask(name, waits), what="pg_restore to wait for the name")
+            wait_for(lambda: ask(name, WAITING) != [(0,)], what="pg_restore to wait for the name")
             process.send_signal(signal.SIGKILL)
             process.wait()
             cursor.execute("ROLLBACK")

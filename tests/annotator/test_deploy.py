@@ -24,8 +24,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from annotator.models import Backup
 from core.jobs.models import Job
+from tests import ROOT
 from tests.annotator.test_docker import OTHERS, variables_read
-from tests.processes import ROOT, database_url, free_port, wait_for
+from tests.processes import database_url, free_port, wait_for
 
 DEPLOY = ROOT / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus-rules.yaml").read_text())["groups"][0]["rules"]

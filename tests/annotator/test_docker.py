@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from tests.processes import ROOT
+from tests import ROOT
 
 pytestmark = pytest.mark.pure
 

@@ -16,7 +16,8 @@ import pytest
 
 from annotator.postgres.embedded import DATABASE, EmbeddedPostgres
 from annotator.postgres.guardian import EmbeddedPostgresError, Layout
-from tests.processes import ROOT, wait_for
+from tests import ROOT
+from tests.processes import wait_for
 
 USER = """
 import sys

@@ -3,7 +3,7 @@ import runpy
 import pytest
 
 from annotator.environment import BadSetting, Environment, choose_model
-from tests.processes import ROOT
+from tests import ROOT
 
 pytestmark = pytest.mark.pure
 

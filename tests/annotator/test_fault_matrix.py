@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from tests.processes import ROOT
+from tests import ROOT
 
 pytestmark = pytest.mark.pure
 

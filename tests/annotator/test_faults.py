@@ -22,14 +22,8 @@ from typing import Any
 import pytest
 
 from annotator.backup.archive import archive_verify
-from tests.processes import (
-    ROOT,
-    Redis,
-    fill,
-    mounted_disk,
-    redis_server,
-    wait_for,
-)
+from tests import ROOT
+from tests.processes import Redis, fill, mounted_disk, redis_server, wait_for
 from tests.site import Site
 from tests.worlds import start_site
 

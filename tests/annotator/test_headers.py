@@ -4,8 +4,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotator.web.middleware import is_loopback
-from tests.processes import ROOT
-from tests.site import PASSWORD
+from tests import ROOT
+from tests.people import PASSWORD
 
 pytestmark = pytest.mark.django_db
 

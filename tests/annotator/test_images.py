@@ -18,8 +18,9 @@ from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
 from retrieval.embedding.text_vectors import text_vector
+from tests import ROOT
 from tests.annotator.world import World
-from tests.processes import ROOT, database_url
+from tests.processes import database_url
 from tests.retrieval.making import repeated_images
 
 OPEN_CLIP = "open-clip-torch"

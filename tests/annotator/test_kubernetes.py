@@ -21,8 +21,8 @@ from django.core.management import get_commands, load_command_class
 from django.urls import resolve
 from gunicorn.config import Config
 
+from tests import ROOT
 from tests.annotator.test_docker import OTHERS, variables_read
-from tests.processes import ROOT
 
 FOLDER = ROOT / "deploy/kubernetes"
 OVERLAYS = ("small", "large")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import ROOT
+from tests import ROOT
 
 pytestmark = pytest.mark.pure
 

@@ -4,7 +4,7 @@ import pytest
 from axes.models import AccessAttempt
 from django.db.models import F
 
-from tests.site import PASSWORD
+from tests.people import PASSWORD
 
 pytestmark = pytest.mark.django_db
 TYPE = "application/problem+json"

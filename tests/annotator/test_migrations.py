@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,10 @@ from django.db.migrations.loader import MigrationLoader
 
 from annotator.management.commands import migrate as command
 from core.locks import lock_key
-from tests.annotator.beside import ask, database_beside, session, working_on
-from tests.databases import MIGRATED
+from tests.annotator.beside import ask, database_beside, working_on
+from tests.databases import MIGRATED, cursor_on
 from tests.processes import wait_for
-from tests.threads import meanwhile
+from tests.threads import WAITING, meanwhile
 
 SQUAWK = shutil.which("squawk", path=Path(sys.executable).parent)
 OURS = ["annotator", "core", "retrieval", "labeling", "benchmark"]
@@ -157,13 +156,14 @@ def test_a_migration_that_waits_for_a_lock_lets_requests_pass(
 ) -> None:
     monkeypatch.setattr(command, "PAUSE_SECONDS", 0.1)
     monkeypatch.setattr(command, "LOCK_SECONDS", 1)
-    waits = "SELECT 1 FROM pg_locks WHERE NOT granted"
-    with closing(session(older)) as long, long.cursor() as holding:
+    with cursor_on(older) as holding:
         holding.execute("BEGIN; UPDATE annotator_apitoken SET name = 'two'")
         with meanwhile(migrate) as outputs:
             # While it tries again and again, others write to the table, each within some tries.
             for moment in range(2):
-                wait_for(lambda: ask(older, waits), what="the migration to wait", pause=0.02)
+                wait_for(
+                    lambda: ask(older, WAITING) != [(0,)], what="the migration to wait", pause=0.02
+                )
                 ask(
                     older,
                     "SET statement_timeout = '10s'; "
@@ -182,7 +182,7 @@ def test_a_migration_that_waits_for_a_lock_lets_requests_pass(
 def test_a_lock_that_stays_is_told(older: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("TRIES", 2), ("PAUSE_SECONDS", 0), ("LOCK_SECONDS", 1)):
         monkeypatch.setattr(command, name, value)
-    with closing(session(older)) as long, long.cursor() as holding:
+    with cursor_on(older) as holding:
         holding.execute("BEGIN; UPDATE annotator_apitoken SET name = 'two'")
         with pytest.raises(CommandError, match="Another session holds a lock"):
             migrate()
@@ -195,7 +195,7 @@ def test_one_process_migrates_at_a_time(older: str) -> None:
         f"SELECT 1 FROM pg_stat_activity WHERE datname = '{older}' AND pid <> pg_backend_pid() "
         "AND query LIKE '%pg_try_advisory_lock%'"
     )
-    with closing(session(older)) as other, other.cursor() as cursor:
+    with cursor_on(older) as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [lock_key("migrations")])
         with meanwhile(migrate) as first, meanwhile(migrate) as second:
             wait_for(lambda: len(ask(older, waits)) == 2, what="both to wait")

@@ -29,9 +29,10 @@ from annotator.models import User
 from annotator.people.services import person_deactivate, person_leave, role_set
 from core.access import Role
 from core.errors import Conflict
+from tests import ROOT
 from tests.conftest import client_of, person
-from tests.processes import ROOT, free_port
-from tests.site import PASSWORD
+from tests.people import PASSWORD
+from tests.processes import free_port
 
 pytestmark = pytest.mark.django_db
 

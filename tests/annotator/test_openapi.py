@@ -20,11 +20,11 @@ from drf_spectacular.generators import SchemaGenerator
 from schemathesis.cli import schemathesis as command
 
 from retrieval.embedding.models import EmbeddingModel
+from tests import ROOT
 from tests.annotator.world import World
 from tests.conftest import token_of
 from tests.labeling.conftest import FIRST_ID
-from tests.processes import ROOT
-from tests.site import PASSWORD
+from tests.people import PASSWORD
 
 CONFIGURATION = ROOT / "tests/annotator/schemathesis.toml"
 EXAMPLES = 1

@@ -15,8 +15,8 @@ import pytest
 
 from annotator.postgres.embedded import DATABASE, EmbeddedPostgres
 from annotator.postgres.guardian import DATABASE_USER
+from tests.people import PASSWORD
 from tests.processes import Served, database_url, fill, mounted_disk, redis_server
-from tests.site import PASSWORD
 
 pytestmark = [pytest.mark.e2e, pytest.mark.faults]
 PROBLEM = "application/problem+json"

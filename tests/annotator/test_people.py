@@ -27,7 +27,7 @@ from tests.annotator.test_tokens import everything_stored, opens
 from tests.conftest import client_of, person, token_of
 from tests.labeling.conftest import make_images, run_jobs
 from tests.labeling.judging import judge
-from tests.site import PASSWORD
+from tests.people import PASSWORD
 from tests.toy_model import toy_model
 
 pytestmark = pytest.mark.django_db

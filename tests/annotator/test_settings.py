@@ -13,7 +13,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotator.environment import BadSetting
-from tests.processes import ROOT, fill
+from tests import ROOT
+from tests.processes import fill
 
 
 def read(monkeypatch, **variables):

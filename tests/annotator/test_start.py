@@ -13,8 +13,9 @@ from django.db import connection
 from annotator.__main__ import main
 from annotator.environment import BadSetting
 from annotator.tracing import start_tracing
+from tests import ROOT
 from tests.annotator.beside import database_beside, working_on
-from tests.processes import ROOT, free_port
+from tests.processes import free_port
 
 SLOW = ("altair", "open_clip", "openai", "pandas", "scipy", "torch", "vl_convert")
 #: Redis' own client imports the API of OpenTelemetry where it is installed.

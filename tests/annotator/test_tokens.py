@@ -20,7 +20,7 @@ from annotator.people.tokens import (
 )
 from core.errors import Conflict, Invalid
 from tests.conftest import client_of
-from tests.site import PASSWORD
+from tests.people import PASSWORD
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from core import __version__
-from tests.processes import ROOT, free_port, wait_for
+from tests import ROOT
+from tests.processes import free_port, wait_for
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 
 from bench.__main__ import SECTIONS, write_section
 from bench.harness import in_turn, table
-from tests.processes import ROOT
+from tests import ROOT
 
 #: What must stand in a section, beside its tables.
 SAYS = {

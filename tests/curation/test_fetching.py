@@ -20,7 +20,8 @@ from PIL import Image
 
 from curation.errors import CurationRefused
 from curation.fetching import FETCHED, Pace, fetch
-from tests.processes import ROOT, wait_for
+from tests import ROOT
+from tests.processes import wait_for
 
 
 def jpeg(width: int, height: int, **options: object) -> bytes:

@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 
 from curation.config import presets, read_config
 from curation.errors import CurationRefused
+from tests import ROOT
 from tests.curation.archives import crypticbio, inaturalist, inaturalist_taxonomy
-from tests.processes import ROOT
 
 PHOTOS = ROOT.parent / "shared" / "photos"
 

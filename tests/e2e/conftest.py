@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,13 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.processes import CHROMIUM
 from tests.site import Site
 from tests.worlds import renew, start_lasting_site
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))),
-    None,
-)
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1366, "height": 850}
 NARROW = {"width": 360, "height": 740}

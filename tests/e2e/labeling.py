@@ -13,6 +13,11 @@ from tests.site import Site
 
 #: A window that no other test has, for a browser context that has fetched nothing yet.
 UNUSED = {"width": 1366, "height": 851}
+EVENTS = """
+SELECT username, image_id, NULLIF(relevance, '')
+FROM labeling_judgmentevent e JOIN annotator_user u ON u.id = e.annotator_id
+WHERE query_id = %s ORDER BY e.id
+"""
 PAINTED = "document.querySelector('[data-single]').dataset.painted"
 
 
@@ -185,3 +190,29 @@ def last_transition(site: Site, query: int) -> tuple[str, str, str]:
         )
         state, reason, note = cursor.fetchone()
     return state, reason, note
+
+
+def images_of(site: Site, query: int, count: int) -> list[int]:
+    """The first images of the query's list."""
+    return [one["image"] for one in site.candidates("ada", query, limit=count)["results"]]
+
+
+def events(site: Site, query: int) -> list[tuple[str, int, str | None]]:
+    """Every act of judging that the database holds of a query, in order: who, image, relevance."""
+    with site.served.database() as cursor:
+        cursor.execute(EVENTS, [query])
+        return list(cursor.fetchall())
+
+
+def new_tab(page: Page, site: Site, path: str = "/") -> Page:
+    """Another tab of the same browser, with the same session."""
+    tab = page.context.new_page()
+    tab.goto(site.url + path)
+    return tab
+
+
+def log_in_again(page: Page, site: Site, user: str) -> None:
+    """Have somebody, or the same person anew, be logged in in the browser of an open page."""
+    page.context.clear_cookies()
+    page.context.add_cookies(site.cookies(user))
+    page.bring_to_front()

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.labeling import judge, open_label_page
-from tests.e2e.outboxes import events, images_of
+from tests.e2e.labeling import events, images_of, judge, open_label_page
 from tests.processes import fill, wait_for
 from tests.site import Site
 from tests.worlds import start_site

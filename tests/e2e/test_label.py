@@ -27,7 +27,6 @@ from tests.e2e.labeling import (
     wait_fetched,
     wait_held,
     wait_painted,
-    wait_same,
 )
 from tests.e2e.tiles import marked, tile, wait_seen
 from tests.site import Site
@@ -286,8 +285,6 @@ def test_a_closed_query_refuses_in_both_views_and_what_was_refused_stays_in_sigh
     with view_kept(page, "single"):
         page.keyboard.press("g")
     wait_painted(page, 3)
-    view = "/api/preferences/labeling/"
-    wait_same(lambda: site.api("ann", "GET", view)["view"]["view"], "single")
 
     site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "open", "note": "more to find"})
     page.reload()

@@ -11,8 +11,17 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.e2e.labeling import judge, open_label_page, shown, wait_painted, wait_same
-from tests.e2e.outboxes import events, images_of, log_in_again, new_tab
+from tests.e2e.labeling import (
+    events,
+    images_of,
+    judge,
+    log_in_again,
+    new_tab,
+    open_label_page,
+    shown,
+    wait_painted,
+    wait_same,
+)
 from tests.processes import wait_for
 from tests.site import Site
 

@@ -17,7 +17,7 @@ from retrieval.flags.services import image_withdraw
 from retrieval.ranking.selectors import rank_images
 from retrieval.search.approximate import rank_by_index
 from retrieval.search.vector_indexes import VectorIndex, vector_index, vector_indexes
-from tests.processes import ROOT
+from tests import ROOT
 from tests.retrieval.indexes import make_index
 from tests.retrieval.making import random_vectors
 from tests.retrieval.matrices import embed, images

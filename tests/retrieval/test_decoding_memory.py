@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from retrieval.images.decoding import WEIGHTS
-from tests.processes import ROOT
+from tests import ROOT
 
 # `ru_maxrss` wouldn't do: it begins with that of the process that started this one.
 TAKEN = """

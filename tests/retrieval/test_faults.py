@@ -7,15 +7,14 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
 from bench.loading_file import write_coco
 from core.jobs.models import Job
@@ -36,8 +35,10 @@ from retrieval.ranking.files import folder_of
 from retrieval.ranking.matrices import pack_request
 from retrieval.ranking.selectors import ranking_method
 from retrieval.search.indexing import index_job_create
-from retrieval.search.vector_indexes import partition_name, vector_index
-from tests.processes import ROOT, Worker, database_url, killed, redis_server, wait_for
+from retrieval.search.vector_indexes import vector_index
+from tests import ROOT
+from tests.processes import Worker, database_url, killed, redis_server, wait_for
+from tests.retrieval.indexes import writing
 from tests.retrieval.layouts import write_part
 from tests.retrieval.making import (
     coco,
@@ -367,19 +368,6 @@ def test_a_worker_that_packs(
     start_worker(concurrency=1)
     wait_for(lambda: Job.objects.get(pk=job.pk).state == "done", what="the job's end")
     assert ranking_method(model) == "matrix"
-
-
-@contextmanager
-def writing(model: EmbeddingModel) -> Iterator[None]:
-    """A transaction that has written to the table, for the end of which a build waits."""
-    other = connections.create_connection("default")
-    try:
-        with other.cursor() as cursor:
-            cursor.execute("BEGIN")
-            cursor.execute(f"LOCK TABLE {partition_name(model)} IN ROW EXCLUSIVE MODE")
-            yield
-    finally:
-        other.close()
 
 
 def test_a_worker_that_builds_an_index(settings: Any, start_worker: StartWorker) -> None:

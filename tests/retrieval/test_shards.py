@@ -42,8 +42,9 @@ from retrieval.ranking.selectors import (
 )
 from retrieval.ranking.sharded import Answer, merged, shards_ready, text_of
 from retrieval.takedown.services import image_take_down
+from tests import ROOT
 from tests.conftest import person
-from tests.processes import ROOT, database_url, redis_server, wait_for
+from tests.processes import database_url, redis_server, wait_for
 from tests.retrieval.matrices import embed, images, same_as_scan, vectors_like, without_triggers
 
 pytestmark = pytest.mark.django_db(transaction=True)
