@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib.metadata import version
@@ -21,6 +18,7 @@ from django.db import connection
 from annotator.postgres.embedded import embedded_postgres
 from annotator.postgres.guardian import DATABASE_USER, Layout, locked
 from tests import ROOT
+from tests.keeping import kept
 from tests.processes import database_url
 from tests.settings import SESSION_DIR
 
@@ -41,20 +39,18 @@ def start_server() -> None:
 
 
 def kept_data() -> Path:
-    """PostgreSQL's data with a migrated database, which is kept between runs as long as migrations
-    and server are the same.
-    """
-    folder = ROOT / ".cache"
-    folder.mkdir(exist_ok=True)
-    with locked(folder / "lock"):
-        kept = folder / f"postgres-{_digest()}"
-        if not kept.exists():
-            for old in folder.glob("postgres-*"):
-                shutil.rmtree(old)
-            with tempfile.TemporaryDirectory(dir=folder) as draft:
-                _migrate(Path(draft))
-                Layout(Path(draft)).data.rename(kept)
-    return kept
+    """PostgreSQL's data with a migrated database, as long as migrations and server are the same."""
+    sources = [
+        path
+        for app in sorted(apps.get_app_configs(), key=lambda one: one.name)
+        for path in sorted((Path(app.path) / "migrations").glob("*.py"))
+    ]
+
+    def make(draft: Path) -> Path:
+        _migrate(draft)
+        return Layout(draft).data
+
+    return kept("postgres", version("embedded-postgres"), sources, make)
 
 
 def copy_data(source: Path, target: Path) -> None:
@@ -115,14 +111,6 @@ def execute(*statements: str, folder: Path = SESSION_DIR) -> None:
     with cursor_on("postgres", folder) as cursor:
         for statement in statements:
             cursor.execute(statement)
-
-
-def _digest() -> str:
-    digest = hashlib.sha256(version("embedded-postgres").encode())
-    for app in sorted(apps.get_app_configs(), key=lambda one: one.name):
-        for path in sorted((Path(app.path) / "migrations").glob("*.py")):
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _migrate(folder: Path) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
+from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 
 from annotator.postgres.embedded import DATABASE, embedded_postgres
 from annotator.postgres.guardian import DATABASE_USER, Layout, locked, program_folder
 from demo.corpus import write_corpus
+from tests import ROOT
 from tests.databases import copy_data, copy_database, kept_data, server_url, start_server
+from tests.keeping import files_below, kept
 from tests.processes import Served
 from tests.settings import PROCESS, SESSION_DIR
 from tests.site import Site
@@ -32,16 +37,15 @@ WORLDS = count(1)
 #: whatever a test does.
 LASTING = {"broker", "log", "run", "secret_key", "static", "thumbnails", "vega"}
 
+COLLECT = "from annotator.web import static; static.collect()"
 MAKE_WORLD = """
 import json
 from django.core.management import call_command
-from annotator.web import static
 from core.jobs.models import Job
 from core.jobs.services import job_slice_run
 from retrieval.embedding.services import embedding_job_create
 from tests.people import make_people
 
-static.collect()
 call_command("import_images", {images!r}, quiet=True)
 embedding_job_create(model_name="")
 while job := Job.objects.filter(state__in=Job.UNFINISHED).first():
@@ -62,13 +66,50 @@ def world() -> Path:
     with locked(SESSION_DIR / "run" / "world.lock"):
         if not ready.exists():
             copy_database(WORLD)
-            images = write_corpus(folder / "corpus", count=IMAGES) / "train.json"
+            shutil.copytree(kept_static(), folder / "var")
+            images = kept_corpus() / "train.json"
             script = MAKE_WORLD.format(images=str(images), roles=ROLES, people=str(ready))
             made = Served(
                 folder / "var", "shell", "-v0", "-c", script, DATABASE_URL=server_url(WORLD)
             )
             assert made.process.wait() == 0, made.output.read_text()
     return folder
+
+
+def kept_static() -> Path:
+    """A state folder with nothing but static files: what starts over a copy needn't collect them,
+    which takes seconds.
+    """
+
+    def make(draft: Path) -> Path:
+        subprocess.run(
+            [sys.executable, "manage.py", "shell", "-v0", "-c", COLLECT],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "annotator.settings",
+                "VAR_DIR": str(draft / "var"),
+            },
+            check=True,
+        )
+        state = draft / "state"
+        state.mkdir()
+        for name in ("static", "vega"):
+            (draft / "var" / name).rename(state / name)
+        return state
+
+    packages = ("Django", "whitenoise", "vl-convert-python")
+    return kept("static", " ".join(map(version, packages)), files_below(ROOT / "static"), make)
+
+
+def kept_corpus() -> Path:
+    """The drawn corpus of the world, in iNat24's layout."""
+    return kept(
+        "corpus",
+        f"{IMAGES} {version('Pillow')}",
+        files_below(ROOT / "demo"),
+        lambda draft: write_corpus(draft / "corpus", count=IMAGES),
+    )
 
 
 def people(made: Path) -> dict[str, dict[str, str]]:

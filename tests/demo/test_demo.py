@@ -1,6 +1,7 @@
 """`manage.py demo`, also cut short and killed into, ends with the same demo."""
 
 import json
+import shutil
 import signal
 import stat
 import urllib.request
@@ -12,6 +13,7 @@ from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import Layout
 from demo.steps import CAST
 from tests.processes import wait_for
+from tests.worlds import kept_static
 
 pytestmark = pytest.mark.e2e
 IMAGES = 60
@@ -49,12 +51,19 @@ def says(served, words):
     return said
 
 
-def start(serve, **options):
-    return serve("demo", f"--images={IMAGES}", wait=False, EMBEDDING_BATCH_SIZE="4", **options)
+@pytest.fixture
+def start(serve, tmp_path):
+    """Starts the demo."""
+    shutil.copytree(kept_static(), tmp_path / "var")
+
+    def start(**options):
+        return serve("demo", f"--images={IMAGES}", wait=False, EMBEDDING_BATCH_SIZE="4", **options)
+
+    return start
 
 
-def test_the_demo_has_a_release_and_queries_to_label(serve):
-    demo = start(serve)
+def test_the_demo_has_a_release_and_queries_to_label(start):
+    demo = start()
     wait_for(says(demo, "password"), seconds=120, what="the demo")
     text = demo.output.read_text()
     assert f"Inquire Annotator is at {demo.url}" in text
@@ -90,8 +99,8 @@ def test_the_demo_has_a_release_and_queries_to_label(serve):
 
 
 @pytest.mark.faults
-def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
-    first = start(serve)
+def test_the_demo_survives_interruptions_and_the_death_of_each_part(start):
+    first = start()
     wait_for(says(first, "Embedding"), seconds=120, what="the embedding")
     wait_for(lambda: rows(first, EMBEDDED)[0][0] > 8, seconds=120, what="the first vectors")
     for words in (("celery", "worker"), ("gunicorn",), ("pginstall/bin/postgres", "-D")):
@@ -105,7 +114,7 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
     assert first.stop(signal.SIGTERM) == 0
     assert first.processes() == []
 
-    again = start(serve, var_dir=first.var_dir)
+    again = start(var_dir=first.var_dir)
     wait_for(
         lambda: again.output.read_text().count("password") == 2 * len(CAST),
         seconds=120,
