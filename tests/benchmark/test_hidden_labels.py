@@ -44,7 +44,7 @@ from tests.benchmark.snapshots import header, image, pair, query, write_snapshot
 from tests.benchmark.toy_release import toy_release
 from tests.conftest import api_of, client_of, person
 
-VAL, TEST = range(1, 5), range(5, 17)
+VAL, TEST = range(1, 3), range(3, 13)
 IMAGES = range(1, 81)
 KEY = "5e" * KEY_BYTES
 """Of the release's audits."""
@@ -116,7 +116,7 @@ def audited_of(query_id: int, shift: int) -> list[AuditedImage]:
 
 
 def make_release(version: int, shift: int, test_labels: str) -> Release:
-    """A release of four validation and twelve test queries with all of its files."""
+    """A release of two validation and ten test queries with all of its files."""
     options = {"rerank_model": "", "test_labels": test_labels}
     release = release_claim(name="Secret", created_by=None, options=options)
     queries = [
