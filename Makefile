@@ -37,8 +37,8 @@ format: $(VENV)/development
 ## The checks above, then all other tests but those of faults
 test: $(VENV)/development
 	@time { $(MAKE) --no-print-directory check && \
-	$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not pure and not faults" \
-	$(PYTEST_OPTIONS); }
+	$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not faults" \
+	$(PURE:%=--ignore=%) $(PYTEST_OPTIONS); }
 
 ## What kills servers, fills disks and restarts machines: before a release
 test-faults: $(VENV)/development

@@ -29,6 +29,7 @@ NOTHING: dict[str, Any] = {
 def fill(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """One observation a row, with so many photos `<observation>-<number>`; all are kept."""
     taxa = {}
+    connection.begin()
     for number, given in enumerate(rows):
         row = NOTHING | given
         name = row["species"]
@@ -51,6 +52,7 @@ def fill(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
             [name, rank, genus, iucn],
         )
     connection.execute("INSERT INTO kept SELECT photo_id FROM photo")
+    connection.commit()
 
 
 def kept(connection: Connection) -> list[str]:
