@@ -52,9 +52,14 @@ export function afterPaint(run) {
   };
 }
 
+/** Whether an element went with its dialog: until the browser's next frame it keeps the focus. */
+export function isGone(target) {
+  return target.matches("dialog:not([open]) *");
+}
+
 /** Whether a key typed there is meant as text. */
 export function isTyping(target) {
-  return target.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=button])");
+  return target.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=button])") && !isGone(target);
 }
 
 /**

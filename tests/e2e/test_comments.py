@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.labeling import open_label_page, press, saved
+from tests.e2e.labeling import open_label_page, press, saved, wait_painted
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
@@ -31,9 +31,13 @@ def test_a_comment_is_written_answered_and_resolved(
     dialog = page.get_by_role("dialog", name="Comments on this image")
     expect(dialog.locator("[data-comments-state]")).to_contain_text("once your own judgment")
     expect(dialog.get_by_role("listitem")).to_have_count(0)
-    page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
-    press(page, "n")
+    # A key that comes before the browser has moved the focus out of what was closed.
+    page.evaluate(
+        "() => { document.querySelector('[data-comments]').close();"
+        " const key = { key: 'n', code: 'KeyN', bubbles: true, cancelable: true };"
+        " document.activeElement.dispatchEvent(new KeyboardEvent('keydown', key)); }"
+    )
+    wait_painted(page, 2)
     saved(page)
     press(page, "ArrowLeft")
     expect(count).to_have_text("1")

@@ -1,6 +1,6 @@
 /** Keys and what they do: read from events, compared, written as people read them. */
 import { api } from "../api.js";
-import { button, isTyping, make, modal } from "../dom.js";
+import { button, isGone, isTyping, make, modal } from "../dom.js";
 
 /** What the keys of a US keyboard write, for layouts whose own characters aren't Latin. */
 const BY_CODE = {
@@ -133,8 +133,8 @@ export class Keymap extends EventTarget {
 }
 
 /** Whether a key belongs to what has the focus: text to a field, space to a button, arrows to a slider. */
-function belongsToFocus(target, key) {
-  if (!(target instanceof Element)) return false;
+export function belongsToFocus(target, key) {
+  if (!(target instanceof Element) || isGone(target)) return false;
   if (target.isContentEditable) return true;
   if (target.matches("input[type=range], [role=tab], [role=radio]")) return MOVING.includes(key);
   if (isTyping(target)) return true;
