@@ -16,31 +16,26 @@ _SCRIPT = files("axe_playwright_python").joinpath("axe.min.js").read_text(encodi
 _BAD = ("serious", "critical")
 
 
-def problems(
-    page: Page, contrast: Collection[str] = ("dark", "light"), *, axe: bool = True
-) -> list[str]:
-    """What is wrong with what stands on screen now: narrow and dark, wide and light.
-
-    The contrast of colors, which takes most of the time, is checked in these schemes alone.
+def problems(page: Page, axe: Collection[str] = ("dark", "light")) -> list[str]:
+    """What is wrong with what stands on screen now: narrow and dark, wide and light. axe-core,
+    which takes most of the time, looks in these schemes alone.
     """
     wrong = []
     for size, scheme in ((NARROW, "dark"), (DESKTOP, "light")):
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        found = violations(page, contrast=scheme in contrast) if axe else []
+        found = violations(page) if scheme in axe else []
         found += wider_than_window(page) + outside_window(page)
         wrong += [f"{page.url}, {size['width']}, {scheme}: {one}" for one in found]
     return wrong
 
 
-def violations(page: Page, *, contrast: bool = True) -> list[str]:
+def violations(page: Page) -> list[str]:
     """Serious and critical violations, as "rule: selector (what is wrong)"."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(f"() => {{ {_SCRIPT} }}")
     found = page.evaluate(
-        "(enabled) => axe.run(document, { resultTypes: ['violations'], preload: false,"
-        " rules: { 'color-contrast': { enabled } } })",
-        contrast,
+        "() => axe.run(document, { resultTypes: ['violations'], preload: false })"
     )
     return [
         f"{one['id']}: {' '.join(map(str, node['target']))} ({node['failureSummary']})"

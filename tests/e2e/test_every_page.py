@@ -47,21 +47,21 @@ class Look:
 
     page: Page
     site: Site
-    contrast: tuple[str, ...] = ("dark", "light")
-    """The schemes whose colors are checked: roles that see much of the same have one each."""
+    axe: tuple[str, ...] = ("dark", "light")
+    """The schemes in which axe-core looks: roles that see much of the same have one each."""
     wrong: list[str] = field(default_factory=list)
 
-    def at(self, name: str, *, axe: bool = True) -> None:
+    def at(self, name: str) -> None:
         """Check what stands on screen now."""
-        self.wrong += [f"{name}: {one}" for one in problems(self.page, self.contrast, axe=axe)]
+        self.wrong += [f"{name}: {one}" for one in problems(self.page, self.axe)]
 
-    def pages(self, *paths: str, axe: bool = True) -> None:
+    def pages(self, *paths: str) -> None:
         for path in paths:
             answer = self.page.goto(self.site.url + path)
             assert answer is not None
             assert answer.ok or WORD in path or path.startswith("/password/"), path
             expect(self.page.locator("main")).to_be_visible()
-            self.at(path, axe=axe)
+            self.at(path)
 
 
 @pytest.fixture(scope="module")
@@ -144,8 +144,8 @@ def look(log_in: Callable[..., Page], site: Site, places: Places) -> Iterator[Ca
     """`look("ann")` looks at pages as that person; the test fails for what any look found."""
     looks = []
 
-    def start(user: str, *contrast: str) -> Look:
-        looks.append(Look(log_in(user), site, contrast or ("dark", "light")))
+    def start(user: str, *axe: str) -> Look:
+        looks.append(Look(log_in(user), site, axe or ("dark", "light")))
         return looks[-1]
 
     yield start
@@ -224,7 +224,8 @@ def test_pages_of_releases_and_runs(look: Callable[..., Look], places: Places) -
     names = ("statistics", "leaderboard", "correlations", "bias", "submit")
     shown = (f"/runs/{run}/", f"/runs/{run}/queries/{places.number}/")
     compared = f"/runs/compare/?a={run}&b={other}"
-    admin.pages(*(f"{of_release}/{one}/" for one in names), *shown, compared, axe=False)
+    admin.axe = ()
+    admin.pages(*(f"{of_release}/{one}/" for one in names), *shown, compared)
 
 
 def test_the_keyboard_skips_a_long_table(
