@@ -169,6 +169,7 @@ export class KeysDialog {
     /** The place that the next key pressed is for: `{name, index}`; an index past the last adds one. */
     this.awaited = null;
     this.openDialog = modal(this.dialog);
+    this.saves = Promise.resolve();
     this.dialog.addEventListener("close", () => this.#stopAwaiting());
     const reset = this.dialog.querySelector("[data-keys-reset]");
     reset.addEventListener("click", () => this.#apply({}, "All keys are reset."));
@@ -327,12 +328,17 @@ export class KeysDialog {
   }
 
   /** Applies keys at once, then saves them; a refusal restores the old ones. */
-  async #apply(own, done, focus = null) {
+  #apply(own, done, focus = null) {
     const before = this.keymap.changed();
     this.awaited = null;
     this.keymap.assign(own);
     this.#say(done);
     this.#render(focus);
+    // One save after the other, or an earlier one could come last.
+    this.saves = this.saves.then(() => this.#save(before, focus));
+  }
+
+  async #save(before, focus) {
     try {
       await api("/api/preferences/labeling/", { method: "PUT", body: { keys: this.keymap.changed() } });
     } catch (error) {
