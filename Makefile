@@ -18,8 +18,8 @@ demo: $(VENV)/runtime
 serve: $(VENV)/runtime
 	@exec $(BIN)/python manage.py serve
 
-# Tests wait for processes that they start, so two workers more than there are cores.
-WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 2 : 6 )))
+# Tests wait for processes that they start, so one worker more than there are cores.
+WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
 PYTEST := $(BIN)/python -m pytest --durations=20
 PURE = $(shell grep -rl --include='test_*.py' '^pytestmark = pytest.mark.pure' tests)
 

@@ -103,7 +103,9 @@ def test_a_check_that_hangs_is_not_waited_for_nor_begun_again(client, monkeypatc
     parts = {check: late for check, late in checks.CHECKS.items() if "broker" not in late}
     monkeypatch.setattr(checks, "CHECKS", {**parts, hangs: {"broker": "no answer"}})
     for _ in range(3):
-        assert health(client) == (503, {**WELL, "status": "unavailable", "broker": "no answer"})
+        status, body = health(client)
+        # On a busy machine others may be late too.
+        assert (status, body["status"], body["broker"]) == (503, "unavailable", "no answer")
     assert len(begun) == 1
     end.set()
     wait_for(lambda: health(client) == (200, WELL), what="the check's end")
