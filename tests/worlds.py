@@ -99,7 +99,8 @@ def kept_static() -> Path:
         return state
 
     packages = ("Django", "whitenoise", "vl-convert-python")
-    return kept("static", " ".join(map(version, packages)), files_below(ROOT / "static"), make)
+    sources = [ROOT / "annotator/web/static.py", *files_below(ROOT / "static")]
+    return kept("static", " ".join(map(version, packages)), sources, make)
 
 
 def kept_corpus() -> Path:

@@ -107,6 +107,8 @@ def test_files_move_into_a_bucket_and_back_and_damage_is_found(
         "matrices/m/manifest.json",
         "matrices/m/000001.vectors",
     }
+    assert migrate(bucket, "s3://other/moved") == f"Copied: {count}, there already: 0\n"
+    assert objects("s3://other/moved") == held
     # One is damaged, one is lost: the others come to another machine.
     first, second = Image.objects.order_by("pk").values_list("sha256", flat=True)[:2]
     damaged, lost = (

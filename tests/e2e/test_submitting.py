@@ -123,6 +123,7 @@ def test_from_logging_in_to_the_leaderboard(
     expect(other.get_by_text(METHOD)).to_have_count(0)
     other.get_by_role("link", name="My runs").click()
     expect(other.get_by_text("No runs yet")).to_be_visible()
+    wrong += problems(other)
     answer = other.goto(private)
     assert answer is not None
     assert answer.status == 404

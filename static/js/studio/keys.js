@@ -133,7 +133,7 @@ export class Keymap extends EventTarget {
 }
 
 /** Whether a key belongs to what has the focus: text to a field, space to a button, arrows to a slider. */
-export function belongsToFocus(target, key) {
+function belongsToFocus(target, key) {
   if (!(target instanceof Element) || isGone(target)) return false;
   if (target.isContentEditable) return true;
   if (target.matches("input[type=range], [role=tab], [role=radio]")) return MOVING.includes(key);

@@ -1,6 +1,6 @@
 /** One image at a time, as large as the window allows; one key labels it and shows the next. */
+import { isGone } from "../dom.js";
 import { GRADE_NAMES, RELEVANCE_NAMES } from "../words.js";
-import { belongsToFocus } from "./keys.js";
 import { Zoom } from "./zoom.js";
 
 const AHEAD = 12;
@@ -208,7 +208,8 @@ function mountZoom(studio, view, root) {
   studio.action("zoom_pixels", () => zoom.pixels());
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || studio.blocked || studio.view !== "single") return;
-    if (!belongsToFocus(event.target, event.key) && view.panKey(event)) event.preventDefault();
+    if (event.target.matches?.("input, textarea, select, [role=tab]") && !isGone(event.target)) return;
+    if (view.panKey(event)) event.preventDefault();
   });
 }
 
