@@ -129,7 +129,8 @@ class BoardRuns:
             oracles=frozenset(),
             summary=cached(
                 lambda: hidden.summarize({key: one[rows] for key, one in whole.values.items()}),
-                *("summary", self.fingerprint, split),
+                "summary",
+                self.fingerprint,
             ),
         )
 

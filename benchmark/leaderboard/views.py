@@ -28,6 +28,7 @@ from benchmark.leaderboard.selectors import (
     releases_with_runs,
 )
 from benchmark.leaderboard.tables import TEST
+from benchmark.releases.access import labels_visible_to
 from benchmark.releases.models import Release
 from benchmark.runs.baselines import baselines_begin, baselines_job
 from benchmark.runs.corpus import withdrawn_since
@@ -72,7 +73,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
         context["no_board"] = str(error)
     else:
         choice, seen = visible_choice(choice, runs)
-        context |= _board(choice, seen, runs)
+        context |= _board(choice, seen, runs, request.user)
         if not runs.runs:
             others = releases_with_runs(request.user).exclude(pk=release.pk)
             context["others"] = others.only("name", "version")[:OTHERS]
@@ -116,8 +117,12 @@ def _tabs(choice: Choice) -> list[dict[str, Any]]:
     return [*tabs, {"title": "Species", "current": False, "address": reverse("species-board")}]
 
 
-def _board(choice: Choice, seen: Visible, runs: BoardRuns) -> dict[str, Any]:
-    versions = [] if seen.labels_hidden else list(other_versions(runs.release))
+def _board(choice: Choice, seen: Visible, runs: BoardRuns, user: Any) -> dict[str, Any]:
+    versions = [
+        version
+        for version in other_versions(runs.release)
+        if not seen.labels_hidden and labels_visible_to(user, version, choice.split)
+    ]
     beside = next((one for one in versions if one.pk == choice.beside), None)
     shown = page.shown_table(choice, runs, beside)
     return {

@@ -2,6 +2,7 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,7 @@ FRAMEWORK = {"django", "rest_framework", "celery", "psycopg2"}
 CLOCKS = {"time.time", "datetime.now", "timezone.now", "date.today"}
 
 
+@cache
 def modules(path: Path) -> set[str]:
     """The modules that a file imports, at its top or anywhere else."""
     found = set()

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from django.core.cache import cache
 from django.core.management import call_command
-from django.http import HttpResponseBase
+from django.http import HttpResponseBase, QueryDict
 from django.test import Client
 
-from benchmark.leaderboard.selectors import board_runs
+from benchmark.leaderboard.choice import Choice, read_choice, visible_choice
+from benchmark.leaderboard.selectors import BoardRuns, board_runs
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_claim, release_fill
 from benchmark.releases.snapshot.snapshot import (
@@ -425,6 +426,26 @@ def test_few_test_queries_show_no_score(release, researcher, reviewer):
     [scores] = api_of(researcher).get(f"/api/runs/{run.pk}/").json()["scores"]
     assert list(scores["means"]) == ["val"]
     assert "test" in api_of(reviewer).get(f"/api/runs/{run.pk}/").json()["scores"][0]["means"]
+
+
+def test_an_address_chooses_no_more_than_its_reader_sees():
+    runs = BoardRuns(
+        release=Release(benchmark_id=1),
+        task=Run.Task.FULL,
+        runs=(),
+        values=(),
+        queries={number: query(number) for number in TEST},
+        query_ids=np.array(TEST),
+        fingerprint="",
+        test_hidden=True,
+    )
+    wanted = "view=category&measure=P@1&beside=2&run=1"
+    for split in ("test", "both"):
+        assert visible_choice(read_choice(QueryDict(f"{wanted}&split={split}")), runs)[0] == Choice(
+            measure="AP@50"
+        )
+    of_val = read_choice(QueryDict(f"{wanted}&split=val"))
+    assert visible_choice(of_val, runs)[0] == of_val
 
 
 def test_runs_rank_enough_images_for_each_test_query(release):

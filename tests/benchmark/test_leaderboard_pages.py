@@ -191,6 +191,13 @@ def test_runs_scored_on_two_versions_stand_side_by_side(board: Board) -> None:
     lines = board.shown(f"?beside={second.pk}").lines
     assert {line.run.name: line.beside for line in lines} == {"weak & long": "16.7", "strong": ""}
     assert "mAP@50 on v2" in board.text(f"?beside={second.pk}")
+    # Not for who doesn't see the labels of that version.
+    hidden = toy_release(version=3, previous=second, test_labels="hidden")
+    run_score(run=board.weak, release=hidden)
+    address = f"?beside={hidden.pk}"
+    assert "mAP@50 on v3" in board.text(address, "reviewer")
+    assert "on v3" not in board.text(address, "researcher")
+    assert "mAP@50 on v3" in board.text(f"{address}&split=val", "researcher")
 
 
 def test_two_stage_runs_stand_under_their_first_stage_when_requested(board: Board) -> None:
