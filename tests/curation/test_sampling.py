@@ -28,24 +28,25 @@ NOTHING: dict[str, Any] = {
 
 def fill(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """One observation a row, with so many photos `<observation>-<number>`; all are kept."""
-    taxa = {}
-    connection.begin()
+    taxa, observations, photos = {}, [], []
     for number, given in enumerate(rows):
         row = NOTHING | given
         name = row["species"]
         taxa[name] = (row["rank"], row["iucn"], row["genus"] or name.split()[0])
         key = row.get("id", f"o{number:05d}")
-        connection.execute(
-            "INSERT INTO observation VALUES (?, ?, ?, '', ?, ?, ?, ?, ?, ?, NULL, '', ?)",
-            [key, name, row["observer"], row["day"], row["day"], row["latitude"],
-             row["longitude"], row["uncertainty"], row["obscured"], row["quality_grade"]],
-        )  # fmt: skip
+        observations += [
+            key, name, row["observer"], row["day"], row["day"], row["latitude"], row["longitude"],
+            row["uncertainty"], row["obscured"], row["quality_grade"],
+        ]  # fmt: skip
         for position in range(row["photos"]):
-            connection.execute(
-                "INSERT INTO photo VALUES (?, ?, ?, 'image/jpeg', 'http://x', '', ?, '', '', NULL, "
-                "NULL)",
-                [f"{key}-{position}", key, position, row["license"]],
-            )
+            photos += [f"{key}-{position}", key, position, row["license"]]
+    connection.begin()
+    for table, line, values in (
+        ("observation", "(?, ?, ?, '', ?, ?, ?, ?, ?, ?, NULL, '', ?)", observations),
+        ("photo", "(?, ?, ?, 'image/jpeg', 'http://x', '', ?, '', '', NULL, NULL)", photos),
+    ):
+        lines = ", ".join([line] * (len(values) // line.count("?")))
+        connection.execute(f"INSERT INTO {table} VALUES {lines}", values)
     for name, (rank, iucn, genus) in taxa.items():
         connection.execute(
             "INSERT INTO taxon VALUES ($1, $1, $2, 'accepted', '', '', '', '', '', '', $3, '', $4)",
