@@ -24,11 +24,20 @@ PYTEST := $(BIN)/python -m pytest --durations=20
 PURE = $(shell grep -rl --include='test_*.py' '^pytestmark = pytest.mark.pure' tests)
 
 ## Form, types and the tests that need neither database nor browser: after each edit
-check: $(VENV)/development test-js
+check: $(VENV)/development
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
+	check-form check-types test-js test-pure
+
+.PHONY: check-form check-types test-pure
+check-form: $(VENV)/development
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+check-types: $(VENV)/development
 	$(BIN)/mypy
-	@$(PYTEST) -q -n 2 $(PURE)
+
+test-pure: $(VENV)/development
+	$(PYTEST) -q -n 2 $(PURE)
 
 format: $(VENV)/development
 	$(BIN)/ruff check --fix .

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.csv_rows import csv_field
+from core.csv_rows import MAX_ERRORS, csv_field
 from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS, SPLITS
 from labeling.queries.files import QueryRow, read_queries, split_of_name, write_queries
 
@@ -135,6 +135,10 @@ def test_a_bad_row_is_named_by_file_line_and_field(line, expected):
     assert len(errors) == 1
     assert errors[0].startswith("queries_val.csv, line 3")
     assert expected in errors[0]
+
+
+def test_a_file_of_errors_is_read_no_further_than_a_hundred():
+    assert len(messages(*[b"1"] * 150)) == MAX_ERRORS
 
 
 def test_all_errors_are_collected_and_right_rows_are_still_read():
