@@ -24,20 +24,11 @@ PYTEST := $(BIN)/python -m pytest --durations=20
 PURE = $(shell grep -rl --include='test_*.py' '^pytestmark = pytest.mark.pure' tests)
 
 ## Form, types and the tests that need neither database nor browser: after each edit
-check: $(VENV)/development
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
-	check-form check-types test-js test-pure
-
-.PHONY: check-form check-types test-pure
-check-form: $(VENV)/development
+check: $(VENV)/development test-js
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-
-check-types: $(VENV)/development
 	$(BIN)/mypy
-
-test-pure: $(VENV)/development
-	$(PYTEST) -q -n 2 $(PURE)
+	@$(PYTEST) -q -n 2 $(PURE)
 
 format: $(VENV)/development
 	$(BIN)/ruff check --fix .

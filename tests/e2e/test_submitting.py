@@ -78,7 +78,7 @@ def test_from_logging_in_to_the_leaderboard(
     page = log_in("rosa", "/")
     expect(page.get_by_role("heading", name="Leaderboard of")).to_be_visible()
     page.get_by_role("link", name="Submit a run").click()
-    wrong = problems(page, axe=("light",))
+    wrong = problems(page)
 
     choose(page, task.broken)
     page.get_by_label("Method").fill(METHOD)
@@ -91,7 +91,7 @@ def test_from_logging_in_to_the_leaderboard(
     assert [row[0] for row in lines] == ["1", "2", "3"]
     assert "no query 999999" in lines[0][2]
     assert lines[1][1:] == ["score", "'inf' is not a finite number"]
-    wrong += problems(page, axe=("light",))
+    wrong += problems(page)
 
     page.get_by_role("link", name="Delete this run").click()
     page.get_by_role("button", name="Delete").click()
@@ -106,7 +106,7 @@ def test_from_logging_in_to_the_leaderboard(
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("status").filter(has_text="is taken in")).to_be_visible()
     expect(page.get_by_role("heading", name="Scores on")).to_be_visible()
-    wrong += problems(page, axe=("light",))
+    wrong += problems(page)
     page.get_by_role("link", name="My runs").click()
     row = page.get_by_role("row").filter(has_text=METHOD)
     expect(row.get_by_text("Private")).to_be_visible()
@@ -123,7 +123,7 @@ def test_from_logging_in_to_the_leaderboard(
     expect(other.get_by_text(METHOD)).to_have_count(0)
     other.get_by_role("link", name="My runs").click()
     expect(other.get_by_text("No runs yet")).to_be_visible()
-    wrong += problems(other, axe=("light",))
+    wrong += problems(other)
     answer = other.goto(private)
     assert answer is not None
     assert answer.status == 404
@@ -131,7 +131,7 @@ def test_from_logging_in_to_the_leaderboard(
     page.get_by_role("link", name="Edit card, publish").click()
     page.get_by_role("link", name="Publish").click()
     expect(page.get_by_role("heading", name=f"Publish “{METHOD}”?")).to_be_visible()
-    wrong += problems(page, axe=("light",))
+    wrong += problems(page)
     page.get_by_role("button", name="Publish").click()
     expect(page.get_by_text("The run is public now.")).to_be_visible()
 
