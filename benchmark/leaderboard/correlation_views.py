@@ -18,10 +18,10 @@ from benchmark.leaderboard.selectors import (
     BoardRuns,
     board_runs,
     cached,
-    other_versions,
     version_board,
 )
 from benchmark.leaderboard.tables import SPLITS
+from benchmark.releases.access import other_versions
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot
@@ -104,7 +104,7 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
         "high": HIGH,
         "runs": len(_competing(runs, split)),
         "between_measures": _printed(_between_measures(runs, split, columns)),
-        "between_versions": _printed(_between_versions(runs, split, measure)),
+        "between_versions": _printed(_between_versions(runs, split, measure, request.user)),
     }
     return render(request, "benchmark/correlations.html", context)
 
@@ -129,9 +129,10 @@ def _between_measures(runs: BoardRuns, split: str, keys: list[str]) -> Correlati
     return cached(compute, "correlations", runs.fingerprint, split, keys)
 
 
-def _between_versions(runs: BoardRuns, split: str, measure: str) -> Correlations:
-    """Of the measure on this version and on each other, over the runs scored on both."""
-    versions = [runs.release, *other_versions(runs.release)]
+def _between_versions(runs: BoardRuns, split: str, measure: str, user: Any) -> Correlations:
+    """Of the measure on this version and on each other whose labels the user may see, over the runs
+    scored on both."""
+    versions = [runs.release, *other_versions(user, runs.release, split)]
     columns: dict[str, dict[Any, float | None]] = {}
     for version in sorted(versions, key=lambda one: one.version):
         if version.pk == runs.release.pk:

@@ -188,12 +188,6 @@ def version_board(release: Release, runs: tuple[Run, ...], split: str) -> tuple[
     return [order[place] for place in made.runs], made
 
 
-def other_versions(release: Release) -> QuerySet[Release]:
-    """The other made versions of a release's benchmark, newest first."""
-    versions = Release.objects.made().filter(name=release.name)
-    return versions.exclude(pk=release.pk).order_by("-version")
-
-
 def releases_with_runs(user: Any) -> QuerySet[Release]:
     """The made releases that have a scored run that the user sees, the newest first."""
     runs = runs_visible_to(user).filter(release=OuterRef("pk"), ready_at__isnull=False)

@@ -24,11 +24,10 @@ from benchmark.leaderboard.selectors import (
     PAPER_MEASURES,
     BoardRuns,
     board_runs,
-    other_versions,
     releases_with_runs,
 )
 from benchmark.leaderboard.tables import TEST
-from benchmark.releases.access import labels_visible_to
+from benchmark.releases.access import other_versions
 from benchmark.releases.models import Release
 from benchmark.runs.baselines import baselines_begin, baselines_job
 from benchmark.runs.corpus import withdrawn_since
@@ -118,11 +117,7 @@ def _tabs(choice: Choice) -> list[dict[str, Any]]:
 
 
 def _board(choice: Choice, seen: Visible, runs: BoardRuns, user: Any) -> dict[str, Any]:
-    versions = [
-        version
-        for version in other_versions(runs.release)
-        if not seen.labels_hidden and labels_visible_to(user, version, choice.split)
-    ]
+    versions = [] if seen.labels_hidden else other_versions(user, runs.release, choice.split)
     beside = next((one for one in versions if one.pk == choice.beside), None)
     shown = page.shown_table(choice, runs, beside)
     return {

@@ -22,6 +22,13 @@ def labels_visible_to(user: Any, release: Release, split: str) -> bool:
     return split == "val" or not release.labels_hidden or at_least(user, Role.REVIEWER)
 
 
+def other_versions(user: Any, release: Release, split: str) -> list[Release]:
+    """The other made versions of a release's benchmark whose labels of a split the user may see,
+    newest first: the difference of two versions shows which labels changed."""
+    versions = Release.objects.made().filter(name=release.name).exclude(pk=release.pk)
+    return [one for one in versions.order_by("-version") if labels_visible_to(user, one, split)]
+
+
 def file_visible_to(user: Any, release: Release, access: Access | str) -> bool:
     """Whether the user may have a file of a release with that access."""
     if access == Access.OPEN:

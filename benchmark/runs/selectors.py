@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from django.db.models import Q, QuerySet
 from django.http import Http404
 
-from benchmark.releases.access import labels_visible_to
+from benchmark.releases.access import labels_visible_to, other_versions
 from benchmark.releases.models import Release
 from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
 from benchmark.runs.models import Run, RunScores
@@ -169,12 +169,7 @@ def query_scores_for(user: Any, scores: RunScores) -> QueryScores:
 def releases_to_score_on(user: Any, run: Run) -> list[Release]:
     """Other made versions of the run's benchmark whose test labels the user may see, newest first;
     none for a benchmark's only one."""
-    others = Release.objects.made().filter(name=run.release.name)
-    return [
-        other
-        for other in others.exclude(pk=run.release_id).order_by("-version")
-        if labels_visible_to(user, other, "test")
-    ]
+    return other_versions(user, run.release, "test")
 
 
 def can_edit(user: Any, run: Run) -> bool:

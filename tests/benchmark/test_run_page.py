@@ -233,7 +233,7 @@ def test_comparisons_that_make_no_sense_say_so(weak, strong, admin):
     assert "Choose one" in texts(get(admin, f"/runs/compare/?release={weak.release}"))
 
 
-def test_correlations_between_measures_and_versions(weak, strong, admin):
+def test_correlations_between_measures_and_versions(weak, strong, admin, researcher):
     path = f"/releases/{weak.release_id}/correlations/"
     assert "Fewer than 3 runs" in texts(get(admin, path))
     middle = scored_run(weak.release, {2: [5, 2], 3: [3, 5, 1, 6]}, name="middle")
@@ -251,6 +251,14 @@ def test_correlations_between_measures_and_versions(weak, strong, admin):
     assert versions["names"] == ["v1", "v2"]
     assert versions["rows"][0][1][1].text == "1.00"
     assert versions["most"] == 3
+    # Another version only for who sees the labels of its split.
+    toy_release(version=3, previous=second, test_labels="hidden")
+    for user, split, names in (
+        (admin, "test", ["v1", "v2", "v3"]),
+        (researcher, "test", ["v1", "v2"]),
+        (researcher, "val", ["v1", "v2", "v3"]),
+    ):
+        assert get(user, f"{path}?split={split}").context["between_versions"]["names"] == names
     client = client_of(admin)
     table = SimpleUploadedFile("t.csv", b"model,a,b\nx,1,3\ny,2,4\nz,3,1\n")
     sent = client.post(path, {"scores": table})
