@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from django.urls import reverse
 from django.utils.html import format_html, urlize
@@ -21,7 +21,8 @@ SCHEMES: Final = {"", "http", "https", "mailto", "image"}
 
 class _Parser(MarkdownIt):
     def validateLink(self, url: str) -> bool:
-        return urlsplit(url).scheme.lower() in SCHEMES
+        parts = _parts(url)
+        return parts is not None and parts.scheme.lower() in SCHEMES
 
 
 _PARSER: Final = _Parser("js-default", {"breaks": True})
@@ -31,7 +32,8 @@ def markdown_html(text: str, *, heading: int = 3) -> SafeString:
     """A text in Markdown as HTML, its highest headings on level `heading`.
 
     HTML in it is shown as written, web addresses are links, and single line breaks stay. An image
-    is one of the corpus, `![caption](image:12345)`; of any other, the caption alone is shown.
+    is one of the corpus, `![caption](image:12345)`; of any other, the caption alone is shown. What
+    can't be read as Markdown is shown as written: no text raises.
     """
     tokens = _PARSER.parse(text)
     headings = [token for token in tokens if token.type.startswith("heading_")]
@@ -44,7 +46,8 @@ def markdown_html(text: str, *, heading: int = 3) -> SafeString:
         for part in token.children or ():
             if part.type in ("link_open", "link_close"):
                 linked = part.type == "link_open"
-                if urlsplit(str(part.attrGet("href") or "")).netloc:
+                parts = _parts(str(part.attrGet("href") or ""))
+                if parts and parts.netloc:
                     part.attrs |= {"target": "_blank", "rel": "noopener noreferrer"}
             elif part.type == "image":
                 part.type, part.content = "html_inline", _image(part)
@@ -54,6 +57,14 @@ def markdown_html(text: str, *, heading: int = 3) -> SafeString:
                 part.type, part.content = "html_inline", links.replace("<a href=", elsewhere)
     html: str = _PARSER.renderer.render(tokens, _PARSER.options, {})
     return mark_safe(html.strip())
+
+
+def _parts(url: str) -> SplitResult | None:
+    """The parts of a web address; None where it can't be read as one: `http://[a:b]`."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None
 
 
 def _image(token: Token) -> str:

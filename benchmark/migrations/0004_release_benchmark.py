@@ -1,7 +1,11 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-import labeling.queries.models
+from labeling.queries.models import Benchmark
+
+
+def first_benchmark() -> int | None:
+    return Benchmark.objects.values_list("pk", flat=True).first()
 
 
 class Migration(migrations.Migration):
@@ -16,7 +20,7 @@ class Migration(migrations.Migration):
             model_name="release",
             name="benchmark",
             field=models.ForeignKey(
-                default=labeling.queries.models.first_benchmark,
+                default=first_benchmark,
                 help_text="whose queries it holds; all versions of a name are of one",
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="releases",

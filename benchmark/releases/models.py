@@ -12,7 +12,7 @@ from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
 from core import storage
 from core.jobs.models import Job
 from core.locks import is_locked, lock_key
-from labeling.queries.models import Benchmark, first_benchmark
+from labeling.queries.models import Benchmark, default_benchmark
 
 
 class ReleaseQuerySet(models.QuerySet["Release"]):
@@ -48,7 +48,7 @@ class Release(models.Model):
         Benchmark,
         on_delete=models.PROTECT,
         related_name="releases",
-        default=first_benchmark,
+        default=default_benchmark,
         help_text="whose queries it holds; all versions of a name are of one",
     )
     version = models.PositiveIntegerField(default=1, help_text="from 1, counted within the name")

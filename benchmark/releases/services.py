@@ -33,8 +33,8 @@ from core.jobs.services import job_advance, job_create, job_retry
 from core.locks import session_lock
 from labeling.audits.release_services import release_keys_end
 from labeling.audits.services import draw_keys_end
-from labeling.queries.benchmarks import benchmark_named, default_benchmark
-from labeling.queries.models import Benchmark
+from labeling.queries.benchmarks import benchmark_named
+from labeling.queries.models import Benchmark, default_benchmark
 from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
 

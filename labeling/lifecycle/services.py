@@ -26,9 +26,8 @@ from labeling.lifecycle.assignments import (
 )
 from labeling.lifecycle.mail import mail_assigned
 from labeling.opinions.services import opinion_key_ensure, opinions_draw
-from labeling.queries.benchmarks import default_benchmark
 from labeling.queries.categories import ICONIC_GROUPS
-from labeling.queries.models import Benchmark, Query, QueryTransition
+from labeling.queries.models import Benchmark, Query, QueryTransition, default_benchmark
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
 from labeling.review.selectors import left_open
 from retrieval.corpus.counts import image_count

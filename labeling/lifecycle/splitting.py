@@ -15,9 +15,8 @@ from django.utils import timezone
 
 from core.errors import Conflict
 from labeling.lifecycle.services import lock_query_ids
-from labeling.queries.benchmarks import default_benchmark
 from labeling.queries.categories import CATEGORIES, SPLITS
-from labeling.queries.models import Benchmark, Query
+from labeling.queries.models import Benchmark, Query, default_benchmark
 from labeling.queries.splits import assign_splits
 
 LARGEST_SEED = 2**63 - 1

@@ -4,11 +4,15 @@ from django.conf import settings
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-import labeling.queries.models
+from labeling.queries.models import Benchmark
 
 
 def make_first(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     apps.get_model("labeling", "Benchmark").objects.create(name="Benchmark")
+
+
+def first_benchmark() -> int | None:
+    return Benchmark.objects.values_list("pk", flat=True).first()
 
 
 class Migration(migrations.Migration):
@@ -79,7 +83,7 @@ class Migration(migrations.Migration):
             model_name="query",
             name="benchmark",
             field=models.ForeignKey(
-                default=labeling.queries.models.first_benchmark,
+                default=first_benchmark,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="queries",
                 to="labeling.benchmark",

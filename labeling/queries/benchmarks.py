@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core.access import Role, role_of
-from labeling.queries.models import Benchmark
+from labeling.queries.models import Benchmark, default_benchmark
 
 
 def benchmarks_of(user: Any) -> QuerySet[Benchmark]:
@@ -25,14 +25,6 @@ def benchmarks_shown(user: Any) -> list[Benchmark]:
     """The benchmarks that pages tell the user apart, by name: none where there is only one."""
     found = list(benchmarks_of(user).order_by("name"))
     return found if len(found) > 1 else []
-
-
-def default_benchmark() -> int:
-    """The primary key of the first benchmark that isn't for screening, which is made where there is
-    none.
-    """
-    found = Benchmark.objects.filter(screening=False).values_list("pk", flat=True).first()
-    return found or Benchmark.objects.get_or_create(name="Benchmark")[0].pk
 
 
 def benchmark_named(name: str) -> Benchmark:

@@ -56,9 +56,11 @@ class Benchmark(models.Model):
         return self.settings.get(name, getattr(settings, name))
 
 
-def first_benchmark() -> int:
-    """The primary key of the first benchmark, which is made where there is none."""
-    found = Benchmark.objects.values_list("pk", flat=True).first()
+def default_benchmark() -> int:
+    """The primary key of the first benchmark that isn't for screening, which is made where there is
+    none.
+    """
+    found = Benchmark.objects.filter(screening=False).values_list("pk", flat=True).first()
     return found or Benchmark.objects.get_or_create(name="Benchmark")[0].pk
 
 
@@ -115,7 +117,7 @@ class Query(models.Model):
         unique=True, help_text="the number that the CSV files carry"
     )
     benchmark = models.ForeignKey(
-        Benchmark, on_delete=models.PROTECT, related_name="queries", default=first_benchmark
+        Benchmark, on_delete=models.PROTECT, related_name="queries", default=default_benchmark
     )
     text = models.CharField(max_length=500)
     category = models.CharField(max_length=60, choices=[(c, c) for c in CATEGORIES])

@@ -19,7 +19,7 @@ from core.errors import Conflict
 from labeling.audits.models import ReleaseKey
 from labeling.lifecycle.benchmarks import benchmark_save
 from labeling.lifecycle.services import query_transition
-from labeling.queries.models import Benchmark, Query, first_benchmark
+from labeling.queries.models import Benchmark, Query, default_benchmark
 from retrieval.corpus.models import Image, Species
 from tests.benchmark.toy import make_list, make_query
 from tests.conftest import api_of, client_of
@@ -43,7 +43,7 @@ def test_a_release_holds_the_queries_of_its_benchmark(
     tmp_path: Path,
 ) -> None:
     settings.RELEASE_AUDIT_SHARE = 0.5
-    first = Benchmark.objects.get(pk=first_benchmark())
+    first = Benchmark.objects.get(pk=default_benchmark())
 
     def query(query_id: int, **values: Any) -> Query:
         """A complete one whose audit for the release is drawn, with two judgments."""

@@ -9,15 +9,17 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
+from benchmark.releases.models import Release
 from core.access import Role
 from labeling.audits.selectors import audit_aim
 from labeling.candidates.selectors import FilterEmpty, models_in_use
 from labeling.judging.progress import hand_in_rule, minimum_labels
 from labeling.lifecycle.benchmarks import benchmark_save
 from labeling.lifecycle.imports import queries_import
-from labeling.lifecycle.services import QueryHasJudgments, query_update
+from labeling.lifecycle.screening import screening_create
+from labeling.lifecycle.services import QueryHasJudgments, query_create, query_update
 from labeling.lifecycle.splitting import queries_split
-from labeling.queries.models import Benchmark, Query, first_benchmark
+from labeling.queries.models import Benchmark, Query, default_benchmark
 from tests.conftest import api_of, client_of, person
 from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import current_list, item, judge, ranked
@@ -26,7 +28,7 @@ from tests.labeling.judging import current_list, item, judge, ranked
 @pytest.fixture(autouse=True)
 def first(db) -> Benchmark:
     """The one that an installation starts with, also after a test that emptied all tables."""
-    return Benchmark.objects.get(pk=first_benchmark())
+    return Benchmark.objects.get(pk=default_benchmark())
 
 
 def form_of(benchmark: Benchmark, **fields: Any) -> dict[str, Any]:
@@ -184,6 +186,14 @@ def test_a_wrong_setting_is_named():
             benchmark_save(by=None, name="B", settings=wrong)
         assert list(refused.value.message_dict) == list(wrong)
     assert Benchmark.objects.count() == 1
+
+
+def test_nothing_begins_in_screening(first, admin):
+    screening = screening_create(by=admin)
+    first.delete()
+    assert default_benchmark() != screening.pk
+    for new in (Query(), Release(), query_create(text="a", category="Species ID", created_by=admin)):
+        assert not new.benchmark.screening
 
 
 def test_a_name_is_there_once(admin):

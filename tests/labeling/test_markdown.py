@@ -54,3 +54,10 @@ def test_markdown_shows_links_headings_and_images_of_the_corpus():
     image = markdown_html("![the *tail*](image:12345)")
     assert '<img src="/images/12345/thumb.jpg" alt="" loading="lazy"><span>the tail</span>' in image
     assert markdown_html("![no id](image:99999999999999999999)") == "<p>no id</p>"
+
+
+def test_what_is_no_address_is_shown_as_written():
+    for text in ("see [the page](http://[a:b])", "![a newt](http://[a:b])", "see http://[::1]/a"):
+        assert markdown_html(text) == f"<p>{text}</p>"
+    for text in ("http://[a:b]", "<http://[a:b]>", "[x]: http://[::1\n\n[x]", "[x](//[)"):
+        assert markdown_html(text)
