@@ -22,7 +22,12 @@ from labeling.audits.hand_in import hand_in_state
 from labeling.boxes.api import BoxActions
 from labeling.candidates.rules import HandInState
 from labeling.comments.api import CommentActions
-from labeling.judging.access import get_query_for, own_assignment, queries_visible_to
+from labeling.judging.access import (
+    counted_for,
+    get_query_for,
+    own_assignment,
+    queries_visible_to,
+)
 from labeling.judging.api import LabelingActions
 from labeling.judging.progress import Progress, progress
 from labeling.learning.api import LearningActions
@@ -238,7 +243,7 @@ class QueryViewSet(
         detail = QueryDetail(
             overview,
             own_progress=own,
-            hand_in=hand_in_state(query, own.stop),
+            hand_in=hand_in_state(query, own.stop, counted_for(request.user)),
             transitions=allowed,
             given_up=given_up(query, request.user),
             assignment=part if part is not None and part.handed_in else None,

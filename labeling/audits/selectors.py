@@ -142,18 +142,21 @@ def images_at(pool_pk: int, ranks: Mask) -> list[int]:
     return [image_id for (image_id,) in found]
 
 
-# One row an image of the pool that is judged, drawn or withdrawn. Empty: votes differ.
+# One row an image of the pool that is judged, drawn or withdrawn, with whether anybody judged it
+# and how those did whose judgments count. Empty: votes differ.
 _POOL: Final = f"""
-SELECT c.rank, c.image_id, label.relevance, draw.number, draw.place,
+SELECT c.rank, c.image_id, label.image_id IS NOT NULL, label.relevance, draw.number, draw.place,
        w.image_id IS NOT NULL
   FROM (SELECT image_id FROM {Judgment._meta.db_table} WHERE query_id = %(query)s
          UNION SELECT image_id FROM {Draw._meta.db_table} WHERE query_id = %(query)s
          UNION SELECT image_id FROM {ImageWithdrawal._meta.db_table} WHERE restored_at IS NULL) one
   JOIN {Candidate._meta.db_table} c
        ON c.list_id = %(list)s AND c.image_id = one.image_id AND c.rank <= %(size)s
-  LEFT JOIN (SELECT image_id, CASE WHEN min(relevance) = max(relevance) THEN min(relevance)
-                                   ELSE '' END AS relevance
-               FROM {Judgment._meta.db_table} WHERE query_id = %(query)s
+  LEFT JOIN (SELECT image_id, CASE WHEN min(vote) <> max(vote) THEN '' ELSE min(vote)
+                              END AS relevance
+               FROM (SELECT image_id, CASE WHEN annotator_id = coalesce(%(annotator)s, annotator_id)
+                                           THEN relevance END AS vote
+                       FROM {Judgment._meta.db_table} WHERE query_id = %(query)s) votes
               GROUP BY image_id) label ON label.image_id = c.image_id
   LEFT JOIN (SELECT d.image_id, d.place, r.number FROM {Draw._meta.db_table} d
                JOIN {DrawRound._meta.db_table} r ON r.id = d.round_id
@@ -163,8 +166,9 @@ SELECT c.rank, c.image_id, label.relevance, draw.number, draw.place,
 """
 
 
-def audit_state(query: Query) -> AuditState:
-    """The audits of the query's current list, which is ready; at most three SQL queries.
+def audit_state(query: Query, annotator: Any = None) -> AuditState:
+    """The audits of the query's current list, which is ready, by everybody's judgments or by one
+    annotator's own; at most three SQL queries.
 
     The pool is the list as long as it is now. Rounds of another list or of a shorter one don't
     count: of what has come since, they have drawn nothing. What they displayed is known, though, so
@@ -176,6 +180,10 @@ def audit_state(query: Query) -> AuditState:
     image is judged again, since no later round draws it. An image that is withdrawn before it was
     displayed leaves the pool, but not the number from which an earlier round drew: a choice of
     withdrawals after its draws must not enlarge the share that they are.
+
+    By an annotator's own judgments what others alone have judged counts as relevant, in whatever
+    round: their labels can't be read from it, and nothing is certified that all judgments wouldn't.
+    What is drawn and waits is the same for all.
     """
     pool = query.current_list
     if pool is None or not pool.ready:
@@ -186,12 +194,19 @@ def audit_state(query: Query) -> AuditState:
     withdrawn = np.zeros(size, np.bool_)
     contested: dict[tuple[int, int], int] = {}
     pending = []
-    values = {"query": query.pk, "list": pool.pk, "size": size}
-    for rank, image_id, relevance, number, place, gone in fetch_all(_POOL, values):
+    judged = np.zeros(size, np.bool_)
+    values = {
+        "query": query.pk,
+        "list": pool.pk,
+        "size": size,
+        "annotator": None if annotator is None else annotator.pk,
+    }
+    for rank, image_id, by_anybody, relevance, number, place, gone in fetch_all(_POOL, values):
         if relevance is not None:
             label[rank - 1] = _LABELS[relevance]
-        elif number and not gone:
+        if number and not (by_anybody or gone):
             pending.append((number, place, rank, image_id))
+        judged[rank - 1] = by_anybody
         if relevance == "":
             contested[query.pk, image_id] = rank
         shown[rank - 1] = number or 0
@@ -200,7 +215,7 @@ def audit_state(query: Query) -> AuditState:
         label[contested[pair] - 1] = _LABELS[contested_label(agreed)]
     pending.sort()
     rounds = list(query.draw_rounds.filter(candidate_list=pool, size=size).order_by("number"))
-    free = (shown == 0) & (label == _NONE) & ~withdrawn
+    free = (shown == 0) & ~judged & ~withdrawn
     last = rounds[-1] if rounds else None
     from_bits = [unpacked(one.drawn_from, size) for one in rounds]
     left = from_bits[-1] & free if rounds else free

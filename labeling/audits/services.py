@@ -15,7 +15,7 @@ from labeling.audits.draws import KEY_BYTES, draw_order
 from labeling.audits.models import Draw, DrawKey, DrawRound
 from labeling.audits.selectors import AuditState, audit_state, images_at, packed
 from labeling.candidates.services import lock_query
-from labeling.judging.access import judging_problem
+from labeling.judging.access import counted_for, judging_problem
 from labeling.queries.models import Query
 
 LARGEST_DRAW = 100
@@ -58,6 +58,7 @@ def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
     once, and nobody can skip. A round goes on as long as what is left of it is what it could draw;
     once something of it was judged elsewhere or withdrawn, the next draw closes it and begins
     another. That this happens only here changes no count: between two draws nothing is random.
+    What is returned counts the judgments that the person may know of (`counted_for`).
 
     Raises QueryGone, Conflict where the list isn't ready, Forbidden where the person may not judge,
     ValueError for a count outside 1 to LARGEST_DRAW.
@@ -69,7 +70,7 @@ def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
         raise Forbidden(problem)
     if query.current_list is None or not query.current_list.ready:
         raise Conflict("The candidate list isn't ready yet, so nothing can be drawn.")
-    state = audit_state(query)
+    state = audit_state(query, counted_for(annotator))
     missing = count - len(state.to_judge)
     if missing <= 0 or not state.unjudged:
         return state
@@ -81,7 +82,7 @@ def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
         Draw(query=query, round=one, place=place, image_id=image_id, displayed_to=annotator)
         for place, image_id in enumerate(order[:missing], start=first)
     )
-    return audit_state(query)
+    return audit_state(query, counted_for(annotator))
 
 
 def _round(query: Query, annotator: Any, state: AuditState) -> DrawRound:

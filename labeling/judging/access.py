@@ -203,6 +203,13 @@ def can_judge(user: Any, query: Query, **known: Any) -> bool:
     return not judging_problem(user, query, **known)
 
 
+def counted_for(user: Any) -> Any:
+    """Whose judgments the figures over a query count that a person reads: an annotator's own, since
+    figures over all would tell what others have said; None, which is everybody's, for reviewers.
+    """
+    return None if at_least(user, Role.REVIEWER) else user
+
+
 def judgments_visible_to(user: Any, query: Query) -> QuerySet[Judgment]:
     """The current judgments, by rank, of a query that the user sees: all for reviewers, annotators'
     own.

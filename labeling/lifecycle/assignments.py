@@ -106,7 +106,7 @@ def _rule_met(query: Query, annotator: Any, note: str) -> str:
     """What meets the query's rule; empty where the note replaces it. Raises TransitionRefused."""
     if not query.judgments.filter(annotator=annotator).exists():
         raise TransitionRefused("Only annotators who have judged for the query can hand it in.")
-    own = hand_in_state(query, progress(query, annotator=annotator).stop)
+    own = hand_in_state(query, progress(query, annotator=annotator).stop, annotator)
     met_by = own.met_by
     # Where people label it independently, what others have done ends nobody's part.
     if not (met_by or query.annotators_wanted):

@@ -23,7 +23,13 @@ from labeling.boxes.selectors import BoxWork, box_problem
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_refresh
 from labeling.comments.selectors import image_threads
-from labeling.judging.access import can_judge, get_query_for, judging_problem, own_assignment
+from labeling.judging.access import (
+    can_judge,
+    counted_for,
+    get_query_for,
+    judging_problem,
+    own_assignment,
+)
 from labeling.judging.grades import grade_names
 from labeling.judging.parts import people_labeling
 from labeling.judging.progress import annotators_of, progress
@@ -90,9 +96,10 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     part = own_assignment(request.user, query)
     problem = judging_problem(request.user, query, part=part)
     allowed = transitions_open_to(request.user, query, part)
-    shown_progress = progress(query, annotator=None if reviewer else request.user)
+    counted = counted_for(request.user)
+    shown_progress = progress(query, annotator=counted)
     rejection_request = given_up(query, request.user)
-    hand_in = hand_in_state(query, shown_progress.stop)
+    hand_in = hand_in_state(query, shown_progress.stop, counted)
     early = "submitted" in allowed and not hand_in.met
     names = {
         "open": "Resume" if part else "Open it" if query.state == "draft" else "Reopen",

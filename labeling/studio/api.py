@@ -18,7 +18,7 @@ from core.api.parameters import parameters
 from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.selectors import list_status
 from labeling.candidates.serializers import ListSerializer
-from labeling.judging.access import can_judge, get_query_for, query_and_part
+from labeling.judging.access import can_judge, counted_for, get_query_for, query_and_part
 from labeling.judging.progress import progress
 from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.judging.services import latest_event
@@ -70,7 +70,9 @@ class StudioActions:
                 "list": ListSerializer(list_status(query)).data,
                 "progress": ProgressSerializer(own).data,
                 "minimum_labels": own.stop.minimum,
-                "hand_in": HandInSerializer(hand_in_state(query, own.stop)).data,
+                "hand_in": HandInSerializer(
+                    hand_in_state(query, own.stop, counted_for(request.user))
+                ).data,
                 "images": found.images,
                 "scores": found.scores,
                 "relevance": found.relevance,

@@ -19,6 +19,7 @@ from labeling.audits.services import audit_draw
 from labeling.candidates.selectors import list_status
 from labeling.judging.access import (
     auditing_problem,
+    counted_for,
     get_query_for,
     judging_problem,
     requested_problem,
@@ -51,7 +52,7 @@ class AuditActions:
             raise PermissionDenied(problem)
         if query.current_list is None or not query.current_list.ready:
             raise Conflict("The candidate list isn't ready yet, so nothing can be audited.")
-        return _answer(query, request.user, audit_state(query))
+        return _answer(query, request.user, audit_state(query, counted_for(request.user)))
 
     @extend_schema(request=DrawSerializer, responses={200: AuditSerializer, 409: _NOT_READY})
     @action(detail=True, methods=["post"], url_path="audit/draws")

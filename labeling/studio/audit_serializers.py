@@ -34,7 +34,9 @@ class DrawnImageSerializer(CandidateSerializer):
 
 
 class AuditSerializer(serializers.Serializer[Any]):
-    """A query's audits of its present list, by everybody's judgments."""
+    """A query's audits of its present list: by an annotator's own judgments, where what others have
+    judged counts as relevant, or by everybody's for reviewers.
+    """
 
     annotator = serializers.IntegerField(help_text="one's own user id")
     query = QueryStatusSerializer()

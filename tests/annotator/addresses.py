@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -23,6 +24,15 @@ OPEN = {
     "password/MQ/abcdef12/",  # which sets the password of whom an admin gave the link
     "api/schema/",  # the description of the API, which holds no data
 }
+#: What differs from one answer to the next by itself.
+PASSING = (
+    rb'name="csrfmiddlewaretoken" value="\w+"',
+    rb'name="csrf-token" content="\w+"',
+    rb'nonce="[^"]+"',
+    rb"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)?",
+    rb"\d{1,2} \w{3} \d{4}, \d\d:\d\d",
+    rb">(now|[^<>]+ ago)<",
+)
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>(?:\[[^]]*\]|[^)])*\)")
 
 
@@ -41,6 +51,14 @@ def addresses(number: object = 1) -> list[str]:
     return sorted(
         {filled(route, lambda name: "abcdef12" if name in NAMES else number) for route in routes()}
     )
+
+
+def body_of(answer: Any) -> bytes:
+    """What an answer says, without what differs from one to the next by itself."""
+    body: bytes = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    for passing in PASSING:
+        body = re.sub(passing, b"", body)
+    return body
 
 
 def _walk(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[str]:

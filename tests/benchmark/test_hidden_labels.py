@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from django.core.cache import cache
 from django.core.management import call_command
-from django.http import HttpResponseBase, QueryDict
+from django.http import QueryDict
 from django.test import Client
 
 from benchmark.leaderboard.choice import Choice, read_choice, visible_choice
@@ -39,7 +39,7 @@ from core.access import Role
 from core.jobs.services import job_slice_run
 from labeling.audits.draws import KEY_BYTES, draw_order, selected
 from retrieval.corpus.models import Image
-from tests.annotator.addresses import addresses
+from tests.annotator.addresses import addresses, body_of
 from tests.benchmark.runs import rankings, scored_run
 from tests.benchmark.snapshots import header, image, pair, query, write_snapshot
 from tests.benchmark.toy_release import toy_release
@@ -50,14 +50,6 @@ IMAGES = range(1, 81)
 KEY = "5e" * KEY_BYTES
 """Of the release's audits."""
 CATEGORIES = ("Species ID", "Human Impact", "Health and Disease")
-#: What differs from one answer to the next by itself.
-PASSING = (
-    rb'name="csrfmiddlewaretoken" value="\w+"',
-    rb'nonce="[^"]+"',
-    rb"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)?",
-    rb"\d{1,2} \w{3} \d{4}, \d\d:\d\d",
-    rb">(now|[^<>]+ ago)<",
-)
 
 
 def relevant_to(query_id: int, shift: int) -> set[int]:
@@ -210,13 +202,6 @@ def in_world(settings: Any, tmp_path: Path) -> Callable[..., Any]:
         return do(make_world(shift, test_labels))
 
     return find
-
-
-def body_of(answer: HttpResponseBase) -> bytes:
-    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
-    for passing in PASSING:
-        body = re.sub(passing, b"", body)
-    return body
 
 
 def first_addresses() -> Iterator[str]:

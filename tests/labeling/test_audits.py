@@ -35,8 +35,9 @@ def query(toy_model, open_query, annotator) -> Query:
     return query
 
 
-def state(query: Query) -> AuditState:
-    return audit_state(Query.objects.select_related("current_list").get(pk=query.pk))
+def state(query: Query, annotator: Any = None) -> AuditState:
+    found = Query.objects.select_related("current_list").get(pk=query.pk)
+    return audit_state(found, annotator)
 
 
 def rounds(query: Query) -> list[tuple[int, int, int, int]]:
@@ -115,6 +116,24 @@ class TestCounting:
         record(query, annotator, item(first, "relevant"))
         assert rounds(query) == [(2, 50, 3, 2)], "disputed"
         assert state(query).found == 2
+
+    def test_by_ones_own_labels_what_others_alone_judged_counts_as_relevant(
+        self, query, annotator, other_annotator
+    ):
+        first, second, third = draw(query, annotator, 3)
+        ranked = next(n for n in range(JUDGED, IMAGES) if n not in (first, second, third))
+        record(query, annotator, item(first, NO, source="audit"))
+        judge(query, other_annotator, [second, ranked, 0], NO)
+        own, every = state(query, annotator), state(query)
+        assert [(one.found, one.unjudged, one.drawn, one.hits) for one in own.rounds] == [
+            (2, 50, 3, 2),
+            (5, 46, 0, 0),
+        ]
+        assert rounds(query) == [(1, 50, 3, 1), (2, 46, 0, 0)]
+        assert (own.found, every.found) == (2, 1)
+        assert own.to_judge == every.to_judge == [FIRST_ID + third]
+        assert own.unjudged == every.unjudged
+        assert own.now.missing_at_most > every.now.missing_at_most
 
     def test_changed_labels_count_in_all_rounds(self, query, annotator, reviewer):
         first = drawn(query, annotator, "relevant", NO)
