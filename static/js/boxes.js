@@ -1,6 +1,7 @@
 /** Drawing boxes on the relevant images of a query: one drag a box, one key an image. */
 import { api, uuid } from "./api.js";
 import { button, isTyping, make } from "./dom.js";
+import { keysOfEvent } from "./studio/keys.js";
 import { counted } from "./words.js";
 
 /** Screen pixels from an edge within which it is taken hold of: a finger's are larger. */
@@ -10,6 +11,12 @@ const CLICK = 4;
 /** The share of an image's larger side by which an arrow key moves or changes a box. */
 const STEP = 0.01;
 const RETRY = 3000;
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+/** What keys do, as `keysOfEvent` writes them. */
+const ACTIONS = {
+  Enter: "save", Space: "save", 0: "none", Backspace: "remove", Delete: "remove", ArrowLeft: "back",
+  z: "undo", "Ctrl+z": "undo", g: "group", b: "make",
+};
 const SVG = "http://www.w3.org/2000/svg";
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
@@ -433,18 +440,14 @@ class Boxes {
   }
 
   #key(event) {
-    if (event.defaultPrevented || isTyping(event.target) || event.altKey) return;
-    const control = event.ctrlKey || event.metaKey;
-    if (control && event.key.toLowerCase() !== "z") return;
-    if (["Enter", " "].includes(event.key) && event.target.matches("a, button, summary")) return;
+    if (event.defaultPrevented || isTyping(event.target)) return;
+    const keys = keysOfEvent(event);
+    if (["Enter", "Space"].includes(keys[0]) && event.target.matches("a, button, summary")) return;
     const { canvas } = this;
-    const arrow = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-    const named = {
-      Enter: "save", " ": "save", 0: "none", Backspace: "remove", Delete: "remove", ArrowLeft: "back",
-      z: "undo", g: "group", b: "make",
-    }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    const arrow = ARROWS[keys[0]?.replace("Shift+", "")];
+    const [named] = keys.flatMap((key) => ACTIONS[key] ?? []);
     if (canvas.task && arrow && canvas.nudge(...arrow, event.shiftKey)) event.preventDefault();
-    else if (event.key === "Escape" && canvas.task) canvas.select(null);
+    else if (keys[0] === "Escape" && canvas.task) canvas.select(null);
     else if (named && !(event.repeat && ["save", "none"].includes(named))) {
       event.preventDefault();
       if (canvas.task || named === "back") this.actions[named]();

@@ -1,6 +1,7 @@
 /** The reviewer's page of flags: withdraw, clear, restore and undo, each stored before it is shown. */
 import { api } from "./api.js";
 import { columnsOf, make, modal } from "./dom.js";
+import { keysOfEvent } from "./studio/keys.js";
 import { speciesName, TIME_ZONE } from "./words.js";
 
 const DONE = { withdraw: "withdrawn", clear: "cleared", restore: "restored", undo: "undone" };
@@ -103,20 +104,22 @@ class FlagReview {
   }
 
   pressed(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || !this.current) return;
+    if (!this.current) return;
+    const keys = keysOfEvent(event);
+    const move = MOVES[keys[0]];
     // A held key keeps moving, but decides once.
-    if (event.repeat && !MOVES[event.key]) return;
+    if (event.repeat && !move) return;
     if (event.target.matches("input")) {
-      if (event.key === "Escape" && !this.viewer.open) this.current.article.focus();
+      if (keys[0] === "Escape" && !this.viewer.open) this.current.article.focus();
       return;
     }
     const within = this.viewer.open || this.list.contains(event.target);
-    const move = MOVES[event.key];
+    const [act] = keys.flatMap((key) => KEYS[key] ?? []);
     if (move && (within || event.target === document.body)) this.move(...move);
     else if (!within) return;
-    else if (KEYS[event.key.toLowerCase()]) this.act(this.current, KEYS[event.key.toLowerCase()]);
-    else if (event.key.toLowerCase() === "n") this.write();
-    else if (event.key === "Enter" && event.target === this.current.article) this.viewer.show(this.current);
+    else if (act) this.act(this.current, act);
+    else if (keys.includes("n")) this.write();
+    else if (keys[0] === "Enter" && event.target === this.current.article) this.viewer.show(this.current);
     else return;
     event.preventDefault();
   }

@@ -42,13 +42,17 @@ def rows(served, statement):
     return found
 
 
-def says(served, words):
-    def said():
-        text = served.output.read_text()
-        assert served.process.poll() is None, text
-        return words in text
+def wait_said(served, words, times=1):
+    """Wait until the demo has said these words so often, as long as it goes on saying something."""
+    said = served.output.read_text()
 
-    return said
+    def more():
+        assert served.process.poll() is None, said
+        return served.output.read_text() != said
+
+    while said.count(words) < times:
+        wait_for(more, seconds=120, what=f"more than {said[-500:]}")
+        said = served.output.read_text()
 
 
 @pytest.fixture
@@ -64,7 +68,7 @@ def start(serve, tmp_path):
 
 def test_the_demo_has_a_release_and_queries_to_label(start):
     demo = start()
-    wait_for(says(demo, "password"), seconds=120, what="the demo")
+    wait_said(demo, "password")
     text = demo.output.read_text()
     assert f"Inquire Annotator is at {demo.url}" in text
     assert rows(demo, EMBEDDED) == [(IMAGES,)]
@@ -101,13 +105,13 @@ def test_the_demo_has_a_release_and_queries_to_label(start):
 @pytest.mark.faults
 def test_the_demo_survives_interruptions_and_the_death_of_each_part(start):
     first = start()
-    wait_for(says(first, "Embedding"), seconds=120, what="the embedding")
+    wait_said(first, "Embedding")
     wait_for(lambda: rows(first, EMBEDDED)[0][0] > 8, seconds=120, what="the first vectors")
     for words in (("celery", "worker"), ("gunicorn",), ("pginstall/bin/postgres", "-D")):
         wait_for(first.healthy, what="all parts")
         for process in first.find(*words):
             process.kill()
-    wait_for(says(first, "password"), seconds=120, what="the demo")
+    wait_said(first, "password")
     assert rows(first, EMBEDDED) == [(IMAGES,)]
     assert rows(first, "SELECT count(DISTINCT image_id) FROM retrieval_embedding") == [(IMAGES,)]
     lists = rows(first, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id")
@@ -115,11 +119,7 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(start):
     assert first.processes() == []
 
     again = start(var_dir=first.var_dir)
-    wait_for(
-        lambda: again.output.read_text().count("password") == 2 * len(CAST),
-        seconds=120,
-        what="the demo again",
-    )
+    wait_said(again, "password", times=2 * len(CAST))
     assert rows(again, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id") == lists
     assert rows(again, EMBEDDED) == [(IMAGES,)]
     assert rows(again, TO_LABEL) == [(24,)]

@@ -60,6 +60,14 @@ def press(page: Page, key: str, times: int = 1) -> None:
             return
 
 
+def press_elsewhere(page: Page, key: str, code: str, **held: bool) -> None:
+    """Press a key of a keyboard whose letters aren't Latin, e.g. "и" at the place of B."""
+    page.evaluate(
+        "options => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', options))",
+        {"key": key, "code": code, "bubbles": True, "cancelable": True, **held},
+    )
+
+
 def judge(page: Page, keys: str) -> None:
     """Press one key for each candidate, once its picture is on the screen."""
     for key in keys:

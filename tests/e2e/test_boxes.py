@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import PHONE
+from tests.e2e.labeling import press_elsewhere
 from tests.processes import wait_for
 from tests.site import Site
 
@@ -77,14 +78,14 @@ def test_one_drag_and_one_key_a_box_also_without_a_connection(
     drag(page, 0.5, 0.5, 0.1, 0.1)
     drag(page, 0.5, 0.5, 0.6, 0.7)
     drag(page, 0.105, 0.105, 0.305, 0.205)
-    page.keyboard.press("b")
+    press_elsewhere(page, "и", "KeyB")
     expect(boxes).to_have_count(2)
     page.keyboard.press("g")
     page.keyboard.press("Shift+ArrowLeft")
     page.keyboard.press("Escape")
     drag(page, 0.9, 0.9, 0.95, 0.95)
     expect(boxes).to_have_count(3)
-    page.keyboard.press("z")
+    press_elsewhere(page, "я", "KeyZ", ctrlKey=True)
     expect(boxes).to_have_count(2)
     page.keyboard.press("Enter")
     expect(place).to_have_text("1 image left")

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.axe import violations, wider_than_window
 from tests.e2e.conftest import NARROW
+from tests.e2e.labeling import press_elsewhere
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
@@ -115,7 +116,7 @@ def test_everything_goes_by_keys_also_in_the_large_view(site: Site, log_in: LogI
     page.keyboard.press("w")
     expect(card(page, first)).to_contain_text("Withdrawn from the corpus.")
     expect(card(page, second)).to_be_focused()
-    page.keyboard.press("c")
+    press_elsewhere(page, "с", "KeyC")
     expect(card(page, second)).to_contain_text("Cleared")
     expect(card(page, third)).to_be_focused()
     page.keyboard.press("n")

@@ -111,6 +111,9 @@ test("a label keeps where its image was met first in the list, and passes from e
   assert.equal(sources("search", "similar"), "similar");
   assert.equal(sources("learned", "list"), "learned");
   assert.equal(sources("import", "similar"), "import");
+  assert.equal(sources("audit", "search"), "audit");
+  assert.equal(sources("second", "list"), "second");
+  assert.equal(sources("list", "run"), "list");
   assert.equal(sources(), null);
 });
 

@@ -192,7 +192,8 @@ def test_nothing_begins_in_screening(first, admin):
     screening = screening_create(by=admin)
     first.delete()
     assert default_benchmark() != screening.pk
-    for new in (Query(), Release(), query_create(text="a", category="Species ID", created_by=admin)):
+    query = query_create(text="a newt", category="Species ID", created_by=admin)
+    for new in (Query(), Release(), query):
         assert not new.benchmark.screening
 
 

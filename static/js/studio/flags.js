@@ -5,6 +5,7 @@
 import { api } from "../api.js";
 import { isTyping, make, modal, showState } from "../dom.js";
 import { counted, trouble } from "../words.js";
+import { keysOfEvent } from "./keys.js";
 
 /** The kinds in the order of their number keys; names as in retrieval's ImageFlag. */
 const FLAG_KINDS = [
@@ -104,8 +105,8 @@ class FlagsDialog {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    const kind = FLAG_KINDS[Number(event.key) - 1]?.[0];
+    if (isTyping(event.target)) return;
+    const [kind] = keysOfEvent(event).flatMap((key) => FLAG_KINDS[Number(key) - 1]?.[0] ?? []);
     if (!kind || event.repeat) return;
     event.preventDefault();
     this.toggle(kind);

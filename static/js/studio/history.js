@@ -7,6 +7,7 @@ const SOURCES = {
   list: "in the list",
   search: "in a search",
   similar: "in More like this",
+  audit: "in an audit",
   import: "imported",
   learned: "in the order that learns",
   second: "as a second opinion",

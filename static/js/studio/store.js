@@ -17,7 +17,17 @@ const turned = (words) => Object.fromEntries(Object.entries(words).map(([word, l
 const RELEVANCE_OF = turned(LETTERS);
 const SOURCE_OF = turned(SOURCES);
 const NOTHING = "-";
-const IN_LIST = new Set([SOURCES.list, SOURCES.import]);
+/** Sources by which images are met blindly. */
+const BLIND = new Set([SOURCES.second, SOURCES.run]);
+
+/**
+ * Whether a correction keeps where the image was met, as labeling/judging/writer.py has it. What was met blindly
+ * stays so.
+ */
+function keepsSource(before, source) {
+  const outside = !ELSEWHERE.has(before) && ELSEWHERE.has(source);
+  return outside || before === SOURCES.learned || BLIND.has(before) || BLIND.has(source);
+}
 
 /** @typedef {{rank: number, image: number, score: number, relevance: string|null, source: string|null,
  *   withdrawn: boolean, flagged: boolean}} Entry */
@@ -315,10 +325,7 @@ export class CandidateStore extends EventTarget {
     const before = this.sources[rank - 1];
     this.relevance[rank - 1] = LETTERS[relevance] ?? NOTHING;
     if (relevance === null) this.sources[rank - 1] = NOTHING;
-    // A correction keeps where the image was met: as labeling/judging/writer.py.
-    else if (before !== SOURCES.learned && (!IN_LIST.has(before) || !ELSEWHERE.has(SOURCES[source]))) {
-      this.sources[rank - 1] = SOURCES[source];
-    }
+    else if (before === NOTHING || !keepsSource(before, SOURCES[source])) this.sources[rank - 1] = SOURCES[source];
     this.state = null;
     const details = this.known.peek(rank);
     if (details) details.relevance = relevance;
