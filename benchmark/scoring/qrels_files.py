@@ -2,8 +2,9 @@
 
 TREC lines are `query_id 0 image_id relevance`, separated by blanks. BEIR files have a header with
 the columns query-id, corpus-id and score, separated by tabs. Ids may be any text without blanks. A
-relevance above 0 is relevant, and to nDCG and ERR its gain; 0 or less says that the image was
-judged and isn't relevant.
+relevance above 0 is relevant, and to nDCG and ERR its gain; 0 says that the image was judged and
+isn't relevant. A negative one is none: `evaluate` takes the image for not judged, as trec_eval does
+to bpref. Whole numbers may be written as pandas does: `1.0`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from core.ids import id_of
 TREC_FIELDS: Final = 4
 BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
 
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,9}")
+_WHOLE: Final = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*)?")
 _SHOWN: Final = 40
 
 
@@ -93,12 +94,12 @@ def qrels_rows(
             elif len(fields) != wanted:
                 message = f"{len(fields)} fields where {wanted} are needed"
                 errors.append(RowError(name, line, "", message))
-            elif not _WHOLE.fullmatch(fields[-1]):
+            elif not (whole := _WHOLE.fullmatch(fields[-1])):
                 message = f"{fields[-1][:_SHOWN]!r} is not a whole number"
                 errors.append(RowError(name, line, "relevance", message))
             else:
                 begun = True
-                yield line, fields[0], fields[-2], int(fields[-1])
+                yield line, fields[0], fields[-2], int(whole[1])
             if len(errors) >= MAX_ERRORS:
                 return
     except Unreadable as error:

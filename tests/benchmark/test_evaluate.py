@@ -170,6 +170,18 @@ def test_qrels_whose_ids_are_texts(tmp_path, text):
     assert [line.split()[:2] for line in lines[1:3]] == [["q1", "1"], ["q2", "1"]]
 
 
+def test_a_negative_label_is_none_as_to_trec_eval_and_numbers_are_read_as_pandas_writes_them(
+    tmp_path,
+):
+    qrels, run = tmp_path / "test.qrels", tmp_path / "run.txt"
+    qrels.write_text("q1 0 a 1.0\nq1 0 b -1\nq1 0 c 0.0\nq1 0 d 2.\nq2 0 a -2.0\n")
+    run.write_text("".join(f"q1 Q0 {one} {n} {-n} x\n" for n, one in enumerate("badc", 1)))
+    arguments = ["--json", "--measures", "Bpref,Judged@4"]
+    data = json.loads(run_command("evaluate", run, "--qrels", qrels, *arguments))
+    assert data["queries"][0]["scores"] == {"Bpref": 1.0, "Judged@4": 0.75}
+    assert data["without_positives"] == ["q2"]
+
+
 def test_qrels_in_numbers_score_as_the_release(release, run_file, tmp_path):
     qrels = tmp_path / "qrels.txt"
     qrels.write_text("30 0 1 1\n30 0 2 1\n31 0 4 1\n")

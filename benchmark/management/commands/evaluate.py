@@ -150,10 +150,12 @@ def _by_qrels(path: Path, run_path: Path) -> tuple[Truth, Run]:
     (query_places, names), (image_places, image_names) = queries.in_order(), images.in_order()
     pairs = np.array(list(relevances), dtype=np.int64)
     owners = query_places[pairs[:, 0]]
-    values = np.array(list(relevances.values()))
-    relevant, gains = values > 0, np.maximum(values, 0)
     known = set(owners.tolist())
-    qrels = Qrels.from_arrays(known, owners, image_places[pairs[:, 1]], relevant, gains)
+    values = np.array(list(relevances.values()))
+    judged = values >= 0
+    owners, places, gains = owners[judged], image_places[pairs[judged, 1]], values[judged]
+    relevant = gains > 0
+    qrels = Qrels.from_arrays(known, owners, places, relevant, gains)
     truth = Truth({}, qrels, known, not relevant.all(), names, image_names)
     return truth, {
         int(query_places[query]): Ranking(image_places[one.image_ids], one.scores)
