@@ -28,7 +28,10 @@ FILES_DIR = BASE_DIR if CHECKOUT else BASE_DIR / "annotator" / "files"
 env = Environment()
 
 # Private, also where a server under another account must be let through VAR_DIR itself.
-_PRIVATE = ("images", "log", "matrices", "releases", "runs", "static", "thumbnails")
+_PRIVATE = (
+    *("broker", "images", "log", "matrices", "releases"),
+    *("runs", "static", "thumbnails", "uploads", "vega"),
+)
 _STATE = env.text("XDG_DATA_HOME", str(Path.home() / ".local" / "share"))
 _USUAL_VAR_DIR = BASE_DIR / "var" if CHECKOUT else Path(_STATE) / "inquire-annotator"
 VAR_DIR = env.folder("VAR_DIR", _USUAL_VAR_DIR, _PRIVATE)

@@ -87,6 +87,20 @@ class Site:
         answer = self.api(user, "POST", f"/api/queries/{query}/judgments/", judgments)
         assert {one["status"] for one in answer["results"]} == {"stored"}
 
+    def open_to_others(self) -> list[str]:
+        """What other accounts of the machine can read or list of the state folder, if they are let
+        through the folder itself, as PostgreSQL's account is.
+        """
+        found, folders = [], [self.served.var_dir]
+        while folders:
+            for path in folders.pop().iterdir():
+                mode = path.lstat().st_mode
+                if mode & 0o066 and not path.is_symlink():
+                    found.append(f"{path} {mode:o}")
+                if path.is_dir() and mode & 0o011:
+                    folders.append(path)
+        return found
+
     def completed(self) -> list[int]:
         """The numbers of the completed queries: a release made now holds these, and a run on it
         ranks images for each."""

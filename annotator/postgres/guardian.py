@@ -28,7 +28,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 DATABASE_USER = "postgres"
 PORT = 5432
@@ -86,10 +86,18 @@ class Layout:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
+def lock_file(path: Path) -> IO[str]:
+    """Open a file to be locked, made if missing; no other account can open it, or hold its lock."""
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    with contextlib.suppress(PermissionError):  # it is another's, who lets us
+        os.fchmod(handle, 0o600)
+    return os.fdopen(handle, "a+")
+
+
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the exclusive lock of the file `path`, which is made if missing."""
-    with path.open("ab") as file:
+    with lock_file(path) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

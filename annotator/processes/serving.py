@@ -18,6 +18,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
 from annotator.postgres.embedded import embedded_postgres
+from annotator.postgres.guardian import lock_file
 from annotator.processes.supervisor import Child, Supervisor, python
 from annotator.web import static
 
@@ -132,8 +133,8 @@ class Services:
 def _only_one(var_dir: Path) -> Iterator[None]:
     """Hold the state folder's serve lock, so that two never run the same parts."""
     path = var_dir / "run" / "serve.lock"
-    path.parent.mkdir(exist_ok=True)
-    with path.open("a+") as file:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with lock_file(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

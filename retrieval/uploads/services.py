@@ -77,7 +77,8 @@ def upload_begin(*, by: Any) -> str:
     _remove_old()
     upload = uuid.uuid4().hex
     folder = _uploads() / upload
-    (folder / "files").mkdir(parents=True)
+    folder.mkdir(mode=0o700, parents=True)
+    (folder / "files").mkdir()
     with storage.writing(folder / "owner") as file:
         file.write(str(by.pk).encode())
     return upload

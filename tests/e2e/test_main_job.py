@@ -91,3 +91,4 @@ def test_from_a_search_to_an_evaluated_release(
     lines += [f"call_command(*{one})" for one in commands]
     printed = site.served.manage("shell", "-c", "\n".join(lines))
     assert "AP@50" in printed.stdout
+    assert site.open_to_others() == []

@@ -46,6 +46,8 @@ def test_a_folder_is_uploaded_looked_at_and_imported(
     assert broken
     expect(page.get_by_role("cell", name="Rana temporaria/navy.jpg")).to_be_visible()
     expect(page.locator("dl.figures")).to_contain_text("3")
+    assert list((site.served.var_dir / "uploads").rglob("navy.jpg"))
+    assert site.open_to_others() == []
     page.get_by_label("Name of the data set").fill("pond")
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_role("heading", name="Import of pond")).to_be_visible()
