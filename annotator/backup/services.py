@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,11 +100,8 @@ def backup_write(
     with try_session_lock(lock_key("backup")) as held:
         if not held:
             raise BackupRunning("Another backup is being written.")
-        # Nobody else writes now, so these are of backups that were killed.
+        _remove_killed()
         if isinstance(place, storage.Disk):
-            killed = f".{DAILY}-*.tar.????????" if daily else f".{name[:100]}.????????"
-            for draft in Path(place.location).glob(killed):
-                draft.unlink(missing_ok=True)
             path = Path(place.path(name))
         backup = Backup.objects.create(file=str(path), daily=daily, images=images)
         rows = Backup.objects.filter(pk=backup.pk)
@@ -117,6 +115,15 @@ def backup_write(
             finished_at=Now(), size_bytes=contents.size_bytes, problem=contents.problem[:2000]
         )
     return contents
+
+
+def _remove_killed() -> None:
+    """Delete what backups have left that were killed, of whatever name; no other is being written."""
+    killed = Backup.objects.filter(finished_at=None, problem="")
+    for path in map(Path, killed.values_list("file", flat=True)):
+        # Of one in a bucket nothing lies here.
+        for draft in path.parent.glob(f".{escape(path.name[:100])}.????????"):
+            draft.unlink(missing_ok=True)
 
 
 def dump_write(path: Path) -> None:
