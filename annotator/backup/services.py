@@ -118,7 +118,7 @@ def backup_write(
 
 
 def _remove_killed() -> None:
-    """Delete what backups have left that were killed, of whatever name; no other is being written."""
+    """Delete what killed backups of any name have left, while no other is being written."""
     killed = Backup.objects.filter(finished_at=None, problem="")
     for path in map(Path, killed.values_list("file", flat=True)):
         # Of one in a bucket nothing lies here.

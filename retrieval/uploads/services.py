@@ -12,15 +12,17 @@ import fcntl
 import hashlib
 import json
 import lzma
+import os
 import shutil
 import tempfile
 import time
 import uuid
 import zipfile
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
 
@@ -46,6 +48,8 @@ LIFETIME: Final = 24 * 3600
 SAMPLE: Final = 12
 MOST_SHOWN: Final = 20
 _BUFFER: Final = 1 << 20
+#: Bytes before a packed file's name and data.
+_LEAST_HEADER: Final = 30
 _BROKEN: Final = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, OSError,
     EOFError,
@@ -197,21 +201,33 @@ def _unpacked(folder: Path) -> Path:
 
 def preview(folder: Path) -> Preview:
     """Unpack what is packed, and list images, species and refusals. Raises ImportRefused."""
-    files = _unpacked(folder)
-    path = _source_path(files)
     refused: list[Refusal] = []
-    source = open_source(path, refused.append)
-    root = path if path.is_dir() else path.parent
-    sample = [(one, _file_of(one, root, files)) for one in islice(source.images(), SAMPLE)]
-    dataset = source.default_dataset()
-    return Preview(
-        path=path,
-        dataset="upload" if path == files else dataset.removeprefix("files/"),
-        images=source.count(),
-        species=source.species(),
-        sample=sample,
-        refused=refused[:MOST_SHOWN],
-    )
+    try:
+        files = _unpacked(folder)
+        path = _source_path(files)
+        source = open_source(path, refused.append)
+        root = path if path.is_dir() else path.parent
+        sample = [(one, _file_of(one, root, files)) for one in islice(source.images(), SAMPLE)]
+        dataset = source.default_dataset()
+        return Preview(
+            path=path,
+            dataset="upload" if path == files else dataset.removeprefix("files/"),
+            images=source.count(),
+            species=source.species(),
+            sample=sample,
+            refused=[
+                replace(one, file=_within(one.file, folder), reason=_within(one.reason, folder))
+                for one in refused[:MOST_SHOWN]
+            ],
+        )
+    except ImportRefused as error:
+        file, reason = (_within(text, folder) for text in (error.file, error.reason))
+        raise ImportRefused(file, reason) from None
+
+
+def _within(text: str, folder: Path) -> str:
+    """The text with the paths of an upload's files as people have sent them."""
+    return text.replace(f"{folder / 'files'}/", "").replace(f"{folder}/", "")
 
 
 def upload_thumbnail(folder: Path, path: str) -> bytes:
@@ -234,7 +250,8 @@ def upload_thumbnail(folder: Path, path: str) -> bytes:
 
 def _file_of(record: ImageRecord, root: Path, files: Path) -> str:
     file = root / record.file_name
-    return file.relative_to(files).as_posix() if file.is_file() else ""
+    there = is_below(record.file_name) and os.path.isfile(file)
+    return file.relative_to(files).as_posix() if there else ""
 
 
 def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
@@ -264,9 +281,9 @@ def import_step(job: Job, deadline: float) -> bool:
     """Import the whole upload, in transactions of some hundred images; after a kill it begins
     again, and passes over what is there. The files are removed in the end.
     """
-    path = _uploads() / job.params["path"]
+    path, folder = (_uploads() / job.params[name] for name in ("path", "upload"))
     if storage.is_shared():
-        _unpacked(_uploads() / job.params["upload"])
+        _unpacked(folder)
     if not path.exists():
         raise JobFailed("The uploaded files aren't on this machine any more. Upload them again.")
     refused = 0
@@ -275,9 +292,9 @@ def import_step(job: Job, deadline: float) -> bool:
         nonlocal refused
         refused += 1
         if refused <= MOST_REFUSALS:
-            file = Path(refusal.file).name if refusal.record else refusal.file
+            file = Path(refusal.file).name if refusal.record else _within(refusal.file, folder)
             item = ": ".join(part for part in (file, refusal.record, refusal.field) if part)
-            job_item_error(job=job, item=item, message=refusal.reason)
+            job_item_error(job=job, item=item, message=_within(refusal.reason, folder))
 
     def progress(done: int, total: int) -> None:
         new = max(0, done - job.done - job.failed)
@@ -288,7 +305,7 @@ def import_step(job: Job, deadline: float) -> bool:
             path=path, dataset=job.params["dataset"], progress=progress, on_refusal=refuse
         )
     except ImportRefused as error:
-        raise JobFailed(str(error).replace(f"{_uploads()}/", "")) from None
+        raise JobFailed(_within(str(error), folder)) from None
     failed = job.done - report.added - report.updated - report.skipped
     job_advance(
         job=job,
@@ -301,7 +318,7 @@ def import_step(job: Job, deadline: float) -> bool:
             "refused": report.refused_count,
         },
     )
-    _remove(_uploads() / job.params["upload"])
+    _remove(folder)
     return True
 
 
@@ -336,6 +353,8 @@ def _unpack(archive: Path, into: Path) -> None:
     room = free_bytes() - settings.DISK_MIN_FREE_BYTES
     try:
         with zipfile.ZipFile(archive) as packed:
+            if _overlap(packed.infolist()):
+                raise ImportRefused(archive.name, "Files in it overlap, as no program packs them.")
             members = [one for one in packed.infolist() if not one.is_dir()]
             if len(members) > MOST_FILES:
                 raise ImportRefused(archive.name, f"It holds more than {MOST_FILES:,} files.")
@@ -357,6 +376,16 @@ def _unpack(archive: Path, into: Path) -> None:
     except _BROKEN as error:
         raise ImportRefused(archive.name, f"It can't be unpacked: {error}.") from None
     archive.unlink()
+
+
+def _overlap(entries: Collection[zipfile.ZipInfo]) -> bool:
+    """Whether two entries of an archive share bytes, by which a small one could hold too much."""
+    end = 0
+    for one in sorted(entries, key=attrgetter("header_offset")):
+        if one.header_offset < end:
+            return True
+        end = one.header_offset + _LEAST_HEADER + one.compress_size
+    return False
 
 
 def _is_litter(name: str) -> bool:

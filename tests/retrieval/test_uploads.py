@@ -161,10 +161,43 @@ def test_a_coco_file_with_its_images(client: Client) -> None:
     assert list(Image.objects.values_list("pk", flat=True)) == [7]
 
 
+def overlapping() -> bytes:
+    """An archive whose second file is the bytes of the first once more."""
+    data = zipped({"a.jpg": b"x" * 50, "b.jpg": b"x" * 50})
+    second = data.index(b"PK\x03\x04", 4)
+    directory = data.rindex(b"PK\x01\x02")
+    at = directory + 42  # where its entry says that the file begins
+    assert int.from_bytes(data[at : at + 4], "little") == second
+    return data[:at] + bytes(4) + data[at + 4 :]
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/hostname", "../../owner", "a" * 400, "/nowhere", "../../../../secret_key"]
+)
+def test_nothing_beside_the_upload_is_looked_for(client: Client, name: str, settings: Any) -> None:
+    content = {
+        "images": [{"id": 7, "file_name": name}],
+        "categories": [{"id": 1, "name": "Rana temporaria"}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 1}],
+    }
+    address = begin(client)
+    send(client, address, "train.json", json.dumps(content).encode())
+    answer = client.get(address)
+    assert answer.status_code == 200
+    page = answer.content.decode()
+    assert "/image/?path=" not in page
+    assert str(settings.VAR_DIR) not in page
+    job = imported(client, address, "corpus")
+    assert (job.done, job.failed, Image.objects.count()) == (0, 1, 0)
+    [error] = job.item_errors.all()
+    assert str(settings.VAR_DIR) not in f"{error.item} {error.message}"
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
         ({}, "Nothing was uploaded"),
+        ({"a.zip": overlapping()}, "Files in it overlap"),
         ({"a.zip": b"no archive"}, "can&#x27;t be unpacked"),
         ({"a.zip": zipped({"../out.jpg": b"x"})}, "leads out of its folder"),
         ({"a.zip": zipped({"/etc/x.jpg": b"x"})}, "leads out of its folder"),
@@ -182,6 +215,7 @@ def test_what_can_not_be_imported_says_why(
         assert send(client, address, name, data).status_code == 204
     page = client.get(address).content.decode()
     assert message in page
+    assert str(settings.VAR_DIR) not in page
     assert '<button class="button primary">Import</button>' not in page
     assert client.post(address, {"dataset": "x"}).status_code == 200
     assert not Job.objects.exists()
