@@ -179,10 +179,10 @@ def _votes(
     snapshot: Snapshot, query_id: int
 ) -> tuple[dict[int, bool], dict[int, list[tuple[str, str]]]]:
     """The relevance of a query's judged images, and the (relevance, source) of their judgments."""
-    relevant = {
-        one["image_id"]: one["relevant"]
-        for one in _of_query(snapshot, "pairs", query_id, ("image_id", "relevant"))
-    }
+    pairs = _of_query(snapshot, "pairs", query_id, ("image_id", "relevant"))
+    relevant = {one["image_id"]: one["relevant"] for one in pairs}
+    if len(relevant) < len(pairs):
+        raise ValueError(f"query {query_id} has an image twice among its pairs")
     votes: dict[int, list[tuple[str, str]]] = defaultdict(list)
     columns = ("image_id", "relevance", "source")
     for one in _of_query(snapshot, "judgments", query_id, columns):
@@ -237,7 +237,12 @@ def _release_check(
     snapshot: Snapshot, directory: Path, files: dict[str, str], found: CertificateChecks
 ) -> None:
     """Check the release's own certificate; adds to what was found."""
-    audits = {(one.query_id, one.audit): one for one in snapshot.release_audits()}
+    audits: dict[tuple[int, int], ReleasedAudit] = {}
+    for one in snapshot.release_audits():
+        if (one.query_id, one.audit) in audits:
+            twice = f"query {one.query_id}: audit {one.audit} for the release stands twice"
+            found.differences.append(twice)
+        audits[one.query_id, one.audit] = one
     found.audits = len(audits)
     seeds = groupby(snapshot.seeds(), key=attrgetter("query_id"))
     by_query = {query_id: list(some) for query_id, some in seeds}
@@ -322,8 +327,11 @@ def _file_differences(path: Path, expected: dict[tuple[str, str], list[str]]) ->
     rows: dict[tuple[str, str], dict[str, str]] = {}
     if path.is_file():
         with path.open("rb") as file:
-            for _, row in csv_rows(file, name=path.name, required=COLUMNS, errors=errors):
-                rows[row["query_id"], row["round"]] = row
+            for line, row in csv_rows(file, name=path.name, required=COLUMNS, errors=errors):
+                key = row["query_id"], row["round"]
+                if key in rows:
+                    errors.append(RowError(path.name, line, "round", "the row stands twice"))
+                rows[key] = row
     elif expected:
         yield f"{path.name} is missing"
         return

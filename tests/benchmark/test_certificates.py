@@ -346,6 +346,10 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
         lambda files: change_text(files, FIRST_ROW, FIRST_ROW.replace("3,1,", "3,0,")),
         ("certificates.csv, query 1, round 1: hits is '0', computed again '1'",),
     ),
+    "a better row before the true one": (
+        lambda files: change_text(files, FIRST_ROW, FIRST_ROW.replace("3,1,", "3,0,") + FIRST_ROW),
+        ("certificates.csv, line 3, round: the row stands twice",),
+    ),
     "a round left out": (
         lambda files: change_rows(
             files, "rounds", lambda lines: [one for one in lines if one["round"] == 1]
