@@ -103,6 +103,17 @@ class ApiToken(models.Model):
         return f"token {self.pk} of {self.user_id}"
 
 
+class PasswordLink(models.Model):
+    """The link by which a person may set a password, once; a newer one takes its place."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    digest = models.CharField(max_length=64, help_text="as annotator.people.links makes it")
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"link of {self.user_id}"
+
+
 class TokenRequests(models.Model):
     """How many requests a token was sent with in the present period of API_RATE. The table is
     unlogged: a crash of the database empties it, and counting waits for no disk.

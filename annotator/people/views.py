@@ -9,9 +9,13 @@ from typing import Any, cast
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.tokens import default_token_generator
-from django.contrib.auth.views import PasswordChangeView, PasswordResetConfirmView
+from django.contrib.auth.views import (
+    INTERNAL_RESET_SESSION_TOKEN,
+    PasswordChangeView,
+    PasswordResetConfirmView,
+)
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse, reverse_lazy
@@ -22,6 +26,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotator.models import User
 from annotator.people import forms, services
+from annotator.people.links import LinkTokens, link_take
 from annotator.people.selectors import people_listed, tokens_of
 from annotator.people.tokens import token_create
 from core.access import Role, at_least, require_role
@@ -125,10 +130,19 @@ class PasswordLinkView(PasswordResetConfirmView):
     post_reset_login_backend = "django.contrib.auth.backends.ModelBackend"
     success_url = reverse_lazy("dashboard")
     template_name = "account/password.html"
+    token_generator = LinkTokens()
 
     def get_user(self, uidb64: str) -> Any:
         user = super().get_user(uidb64)
         return user if user is not None and user.is_active else None
+
+    @transaction.atomic
+    def form_valid(self, form: Any) -> HttpResponse:
+        token = self.request.session.get(INTERNAL_RESET_SESSION_TOKEN, "")
+        if link_take(user=self.user, token=token):
+            return super().form_valid(form)
+        self.validlink = False
+        return self.render_to_response(self.get_context_data())
 
     def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
         status = 200 if self.validlink else 404
@@ -173,7 +187,7 @@ def _get_person(request: HttpRequest, pk: int) -> User:
 
 def _link_page(request: HttpRequest, one: User) -> HttpResponse:
     """Show a link by which a person sets a password, this once."""
-    key = urlsafe_base64_encode(force_bytes(one.pk)), default_token_generator.make_token(one)
+    key = urlsafe_base64_encode(force_bytes(one.pk)), LinkTokens().make_token(one)
     context = {
         "person": one,
         "link": request.build_absolute_uri(reverse("password-link", args=key)),

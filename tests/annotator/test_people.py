@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from axes.models import AccessAttempt
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.test import Client
+from django.utils import timezone
 
-from annotator.models import User
+from annotator.models import PasswordLink, User
 from annotator.people.services import person_deactivate, person_leave, role_set
 from core.access import Role
 from core.errors import Conflict
@@ -28,6 +29,7 @@ from tests.conftest import client_of, person, token_of
 from tests.labeling.conftest import make_images, run_jobs
 from tests.labeling.judging import judge
 from tests.people import PASSWORD
+from tests.threads import at_once
 from tests.toy_model import toy_model
 
 pytestmark = pytest.mark.django_db
@@ -94,20 +96,53 @@ def test_an_invitation_names_what_is_wrong_and_makes_nobody(admin: Any) -> None:
     assert User.objects.count() == 1
 
 
-def test_a_link_for_a_forgotten_password_ends_the_old_log_ins(
-    admin: Any, annotator: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_for_a_forgotten_password_ends_the_old_log_ins(admin: Any, annotator: Any) -> None:
     browser, token = client_of(annotator), token_of(annotator)
     page = client_of(admin).post(f"/people/{annotator.pk}/link/").content.decode()
     link = re.search(r"data-copied>http://testserver(/\S+)<", page)[1]  # type: ignore[index]
     assert browser.get("/account/").status_code == opens(token) == 200
-    with monkeypatch.context() as later:
-        now = PasswordResetTokenGenerator._now
-        later.setattr(PasswordResetTokenGenerator, "_now", lambda self: now(self) + timedelta(8))
-        assert Client().get(link).status_code == 404
+    rows = PasswordLink.objects.filter(user=annotator)
+    assert rows.filter(expires_at__gt=timezone.now() + timedelta(days=6.9)).update(
+        expires_at=timezone.now()
+    )
+    assert Client().get(link).status_code == 404
+    rows.update(expires_at=timezone.now() + timedelta(days=1))
     assert set_password(Client(), link).status_code == 200
     assert browser.get("/account/").status_code == 302
     assert opens(token) == 401
+
+
+def test_a_link_is_the_newest_and_ends_with_a_log_in(admin: Any, annotator: Any) -> None:
+    office = client_of(admin)
+
+    def link() -> str:
+        page = office.post(f"/people/{annotator.pk}/link/").content.decode()
+        return re.search(r"data-copied>http://testserver(/\S+)<", page)[1]  # type: ignore[index]
+
+    first, begun = link(), Client()
+    form = begun.get(first, follow=True).redirect_chain[-1][0]
+    second = link()
+    assert Client().get(first).status_code == 404
+    sent = {"new_password1": NEW, "new_password2": NEW}
+    assert begun.post(form, sent).status_code == 404
+    assert Client().get(second, follow=True).status_code == 200
+    assert Client().post("/login/", {"username": "ann", "password": PASSWORD}).status_code == 302
+    assert Client().get(second).status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_link_that_comes_several_times_at_once_sets_one_password(admin: Any) -> None:
+    link, browsers = invite(client_of(admin), "nina"), [Client() for _ in range(8)]
+    [form] = {one.get(link, follow=True).redirect_chain[-1][0] for one in browsers}
+
+    def post(number: int) -> int:
+        sent = dict.fromkeys(("new_password1", "new_password2"), f"{NEW} {number}")
+        return browsers[number].post(form, sent).status_code
+
+    answers = at_once(*(partial(post, number) for number in range(8)))
+    assert sorted(answers) == [302] + [404] * 7
+    taken = f"{NEW} {answers.index(302)}"
+    assert User.objects.get(username="nina").check_password(taken)
 
 
 def test_a_new_password_ends_other_log_ins_and_tokens_and_not_the_present_one(
