@@ -139,7 +139,7 @@ class PasswordLinkView(PasswordResetConfirmView):
     @transaction.atomic
     def form_valid(self, form: Any) -> HttpResponse:
         token = self.request.session.get(INTERNAL_RESET_SESSION_TOKEN, "")
-        if link_take(user=self.user, token=token):
+        if link_take(user=cast(User, self.user), token=token):
             return super().form_valid(form)
         self.validlink = False
         return self.render_to_response(self.get_context_data())
