@@ -120,15 +120,15 @@ def sql_of(*operations: Any) -> str:
 
 @pytest.fixture
 def older(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[str]:
-    """The name of the database on which Django works now, which lacks the last migration of
-    tokens.
+    """The name of the database on which Django works now, which lacks the migrations of accounts
+    from that of tokens' requests on.
     """
     settings.VAR_DIR = tmp_path
     with database_beside("older", MIGRATED) as name, working_on(name):
         ask(
             name,
-            "DROP TABLE annotator_tokenrequests; "
-            "DELETE FROM django_migrations WHERE name = '0005_token_requests'; "
+            "DROP TABLE annotator_tokenrequests, annotator_passwordlink; "
+            "DELETE FROM django_migrations WHERE app = 'annotator' AND name >= '0005'; "
             "INSERT INTO annotator_user (id, password, is_superuser, username, first_name, "
             "last_name, email, is_staff, is_active, date_joined, role, theme, time_zone) "
             "VALUES (1, '', false, 'ann', '', '', '', false, true, now(), 'annotator', "
