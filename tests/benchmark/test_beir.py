@@ -12,6 +12,7 @@ import pytest
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.beir import write
 from benchmark.releases.importing.layout_files import LayoutRefused, layout_read
+from benchmark.releases.snapshot.open_snapshot import write_open_snapshot
 from tests.benchmark.layouts import CORPUS, FOX_QUERY, HEADER, OWL, write_beir
 from tests.benchmark.snapshots import COMMAS, UNJUDGED, no_image_files, toy_pairs, toy_snapshot
 
@@ -56,8 +57,12 @@ def test_a_release_is_read_as_beirs_loader_does(tmp_path: Path) -> None:
     assert corpus["5"]["metadata"]["file_name"] == 'train/a, "b"/5 🦊.jpg'
 
 
-def test_what_goes_out_comes_in_again(tmp_path: Path) -> None:
-    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+@pytest.mark.parametrize("test_labels", ["public", "hidden"])
+def test_what_goes_out_comes_in_again(tmp_path: Path, test_labels: str) -> None:
+    snapshot = toy_snapshot(tmp_path / "snapshot", test_labels=test_labels)
+    if test_labels == "hidden":
+        write_open_snapshot(snapshot)
+    write(snapshot, tmp_path, no_image_files)
     layout = layout_read(tmp_path / "beir")
     splits = {one.query.query_id: one.query.split for one in layout.queries}
     assert splits == {3: "val", 8: "test", 13: "test", 21: "val", 34: "test"}

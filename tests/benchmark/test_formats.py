@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import re
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ import pytest
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.registry import FORMATS
 from benchmark.releases.formats.writing import csv_value, spreadsheet_text
+from benchmark.releases.snapshot.open_snapshot import write_open_snapshot
 from benchmark.releases.snapshot.snapshot import FixedImage, Snapshot, write_header
 from tests.benchmark.snapshots import (
     empty_snapshot,
@@ -124,24 +126,43 @@ def test_a_changed_label_changes_only_files_that_hold_labels(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("origin", "negatives", "access"),
-    [("made", True, "open"), ("imported", True, "open"), ("imported", False, "labels")],
-)
-def test_lists_of_images_are_withheld_where_an_import_names_relevant_ones_alone(
-    tmp_path, origin, negatives, access
-):
+def test_open_lists_have_no_image_that_hidden_judgments_alone_name(tmp_path):
+    """Image 1 was judged for a validation query, 2 is in a fixed list, 3 was judged for a test
+    query alone."""
     snapshot = write_snapshot(
         tmp_path / "snapshot",
-        header=header(origin=origin),
-        queries=[query(1)],
-        pairs=[pair(1, 1, True), pair(1, 2, not negatives)],
-        images=[image(1), image(2)],
+        header=header(test_labels="hidden"),
+        queries=[query(1, split="val"), query(2)],
+        pairs=[pair(1, 1, True), pair(2, 2, True), pair(2, 3, False)],
+        images=[image(number, source_id=f"photo-{number}") for number in (1, 2, 3)],
+        fixed=[FixedImage(2, 1, 2, 0.5)],
     )
+    write_open_snapshot(snapshot)
     files = write_all(snapshot, tmp_path / "out")
-    corpus = "huggingface/corpus/data/corpus-00000-of-00001.parquet"
-    lists = (corpus, "coco/images.json", "attribution.csv", "beir/corpus.jsonl")
-    assert {str(files[name].access) for name in lists} == {access}
+    lists = {
+        name: set(map(int, re.findall(r"photo-(\d)", _text(tmp_path / "out" / name))))
+        for name in files
+    }
+    assert {name for name, found in lists.items() if found == {1, 2}} == {
+        "attribution.csv",
+        "beir/corpus.jsonl",
+        "coco/images.json",
+        "huggingface/corpus/data/corpus-00000-of-00001.parquet",
+    }
+    whole = {name for name, found in lists.items() if 3 in found}
+    assert {files[name].access for name in whole} == {Access.LABELS}
+    assert {
+        "attribution_all.csv",
+        "beir/corpus_all.jsonl",
+        "coco/images_all.json",
+        "huggingface/corpus/data/corpus_all-00000-of-00001.parquet",
+    } <= whole
+
+
+def _text(path):
+    if path.suffix == ".parquet":
+        return str(pq.read_table(path).to_pylist())
+    return path.read_text(encoding="utf-8")
 
 
 def test_a_release_with_nothing_can_be_written(tmp_path):

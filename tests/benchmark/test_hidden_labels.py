@@ -47,6 +47,9 @@ from tests.conftest import api_of, client_of, person
 
 VAL, TEST = range(1, 3), range(3, 13)
 IMAGES = range(1, 81)
+"""What runs rank, and fixed lists and the judgments of validation queries name."""
+OTHERS = range(81, 141)
+"""Images that only test queries were judged for."""
 KEY = "5e" * KEY_BYTES
 """Of the release's audits."""
 CATEGORIES = ("Species ID", "Human Impact", "Health and Disease")
@@ -57,6 +60,16 @@ def relevant_to(query_id: int, shift: int) -> set[int]:
     if query_id in TEST:
         query_id = TEST[(query_id - TEST[0] + shift) % len(TEST)]
     return set(np.random.default_rng(query_id).choice(IMAGES, 5 + query_id, replace=False).tolist())
+
+
+def judged_for(query_id: int, shift: int) -> list[int]:
+    """The judged images, the relevant ones among them; `shift` changes which and how many others
+    were judged for each test query, and so which images any judgment names."""
+    if query_id in VAL:
+        return list(IMAGES)
+    random = np.random.default_rng([query_id, shift])
+    drawn = random.choice([*IMAGES, *OTHERS[: 10 + 4 * shift]], random.integers(20, 60), False)
+    return sorted({*drawn.tolist(), *relevant_to(query_id, shift)})
 
 
 def order(number: int, query_id: int) -> list[int]:
@@ -123,15 +136,21 @@ def make_release(version: int, shift: int, test_labels: str) -> Release:
         write_snapshot(
             directory,
             header=header(
-                name="Secret", version=version, corpus_images=len(IMAGES), test_labels=test_labels
+                name="Secret", version=version, corpus_images=len(IMAGES) + len(OTHERS),
+                test_labels=test_labels, include_images=True,
             ),
             queries=queries,
             pairs=[
                 pair(one.query_id, number, number in relevant_to(one.query_id, shift))
                 for one in queries
-                for number in IMAGES
+                for number in judged_for(one.query_id, shift)
             ],
-            images=[image(number) for number in IMAGES],
+            images=[
+                image(number)
+                for number in sorted(
+                    {*IMAGES, *(i for one in queries for i in judged_for(one.query_id, shift))}
+                )
+            ],
             fixed=[
                 FixedImage(one.query_id, rank, rank, 1 - rank / 100)
                 for one in queries
@@ -171,7 +190,7 @@ def make_world(shift: int, test_labels: str) -> dict[str, Client]:
     Image.objects.bulk_create(
         Image(id=number, dataset="toy", source_id=str(number), file_name=f"{number}.jpg",
               sha256=f"{number:064x}", format="JPEG", width=10, height=10, size_bytes=100)
-        for number in IMAGES
+        for number in (*IMAGES, *OTHERS)
     )  # fmt: skip
     for version in (1, 2):
         release = make_release(version, shift + version - 1, test_labels)
@@ -270,8 +289,9 @@ TELLING = (
 
 @pytest.mark.django_db(transaction=True)
 def test_test_queries_exchange_their_labels_and_nobody_notices_who_may_not_see_them(in_world):
-    """In two worlds each test query has the labels of another, and every run the same order for all
-    of them. Whoever can tell the worlds apart has learned something of one query's labels."""
+    """In two worlds each test query has the labels of another, other images were judged for it, and
+    every run has the same order for all of them. Whoever can tell the worlds apart has learned
+    something of one query's labels."""
 
     def look(clients: dict[str, Client]) -> list[dict[str, Any]]:
         reviewer = {address: body_of(clients[Role.REVIEWER].get(address)) for address in TELLING}

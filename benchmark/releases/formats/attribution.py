@@ -1,7 +1,8 @@
 """Who holds the rights in each image, under which license, and where it comes from.
 
 A CSV that people open as a spreadsheet, so a text that would be taken for a formula has an
-apostrophe before it; the texts as they are stand in coco/images.json.
+apostrophe before it; the texts as they are stand in coco/images.json. Where the labels of the test
+split are hidden, it has the images of the open lists, and attribution_all.csv has all.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmark.releases.formats.base import Format, ImageFiles, WrittenFile
-from benchmark.releases.formats.writing import image_access, rows, spreadsheet_text, write_csv
+from benchmark.releases.formats.writing import image_lists, rows, spreadsheet_text, write_csv
 from benchmark.releases.snapshot.licenses import license_of
 from benchmark.releases.snapshot.snapshot import Snapshot
 
@@ -29,8 +30,10 @@ COLUMNS = (
 
 def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write one row for each image, by id."""
-    access = image_access(snapshot)
-    return [write_csv(directory, "attribution.csv", access, COLUMNS, _rows(snapshot))]
+    return [
+        write_csv(directory, f"attribution{ending}.csv", access, COLUMNS, _rows(part))
+        for ending, part, access in image_lists(snapshot)
+    ]
 
 
 def _rows(snapshot: Snapshot) -> Iterator[tuple[int | str, ...]]:

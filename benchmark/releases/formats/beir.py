@@ -1,6 +1,8 @@
 """BEIR's layout, as its GenericDataLoader, MTEB and Pyserini read it.
 
     beir/corpus.jsonl                 _id, title (species), text (names), metadata: each image
+    beir/corpus_all.jsonl             the same where labels of the test split are hidden; those
+                                      images that it alone names aren't in corpus.jsonl
     beir/queries.jsonl                _id, text, metadata: the queries of both splits
     beir/qrels/validation.tsv, test.tsv   query-id, corpus-id, score
     beir/qrels_graded/…               the same with grades, where a query has some; see `trec`
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from benchmark.releases.formats.writing import ACCESS, image_access, pair_columns, rows, text_file
+from benchmark.releases.formats.writing import ACCESS, image_lists, pair_columns, rows, text_file
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.scoring.qrels_files import BEIR_HEADER
 
@@ -32,7 +34,10 @@ _METADATA: Final = ("file_name", "dataset", "source_id", "license", "rights_hold
 def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write all files; those without rows are empty or hold their header."""
     files = [
-        _jsonl(directory, "corpus.jsonl", image_access(snapshot), _images(snapshot)),
+        *(
+            _jsonl(directory, f"corpus{ending}.jsonl", access, _images(part))
+            for ending, part, access in image_lists(snapshot)
+        ),
         _jsonl(directory, "queries.jsonl", Access.OPEN, _queries(snapshot)),
     ]
     pairs = pair_columns(snapshot)

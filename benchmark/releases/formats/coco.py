@@ -15,12 +15,10 @@ from typing import Any, Final, TextIO
 
 import pyarrow as pa
 
-from benchmark.releases.formats.base import Format, ImageFiles, WrittenFile
-from benchmark.releases.formats.writing import batches, image_access, rows, text_file
+from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
+from benchmark.releases.formats.writing import batches, image_lists, rows, text_file
 from benchmark.releases.snapshot.licenses import NOT_GIVEN, license_of
 from benchmark.releases.snapshot.snapshot import Snapshot
-
-FILE_NAME: Final = "coco/images.json"
 
 _LINEAGE: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")
 _SPECIES: Final = (*_LINEAGE, "scientific_name", "iconic_group", "vernacular_name")
@@ -43,13 +41,22 @@ _IMAGE: Final = (
 
 
 def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write the document piece by piece; it is never held as a whole."""
+    """Write the document, and where the labels of the test split are hidden coco/images_all.json
+    with all images beside the open ones."""
+    return [
+        _write(part, directory, f"coco/images{ending}.json", access)
+        for ending, part, access in image_lists(snapshot)
+    ]
+
+
+def _write(snapshot: Snapshot, directory: Path, name: str, access: Access) -> WrittenFile:
+    """Write a document piece by piece; it is never held as a whole."""
     given = (row for row in _distinct(snapshot, _LICENSE) if any(row))
     licenses = {row: number for number, row in enumerate(given, start=1)}
     species = {row[6]: row for row in _distinct(snapshot, _SPECIES) if row[6]}
     numbers = {name: number for number, name in enumerate(species)}
     marks: list[tuple[int, int]] = []
-    with text_file(directory, FILE_NAME) as file:
+    with text_file(directory, name) as file:
         file.write('{\n"info": ' + _json(_info(snapshot)))
         _array(
             file, "licenses", (_license(row[0], row[1], number) for row, number in licenses.items())
@@ -65,7 +72,7 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
             ),
         )
         file.write("\n}\n")
-    return [WrittenFile(FILE_NAME, image_access(snapshot))]
+    return WrittenFile(name, access)
 
 
 def _info(snapshot: Snapshot) -> dict[str, Any]:

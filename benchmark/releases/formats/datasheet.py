@@ -299,7 +299,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
         },
         labels=label_facts(labeled),
         lists=list_facts(labeled),
-        images=image_facts(snapshot),
+        images=image_facts(labeled),
         audits=audit_facts(labeled),
         release_audits=release_certificate(labeled, "" if labeled is snapshot else "val"),
     )

@@ -2,7 +2,9 @@
 
     load_dataset("…/huggingface", "queries")     splits validation, test
     load_dataset("…/huggingface", "qrels")       splits validation, test: the judged pairs
-    load_dataset("…/huggingface", "corpus")      split corpus: what is known of each image
+    load_dataset("…/huggingface", "corpus")      split corpus: what is known of each image; where
+                                                 the test split's labels are hidden corpus_all has
+                                                 those that its judgments alone name too
     load_dataset("…/huggingface", "rerank")      splits validation, test: the fixed lists, with
                                                  labels and, where the release holds images, these
     load_dataset("…/huggingface", "rerank_unlabelled")   the lists without either
@@ -47,7 +49,7 @@ from benchmark.releases.formats.writing import (
     ACCESS,
     batches,
     counted,
-    image_access,
+    image_lists,
     images_of,
     pair_columns,
     plain,
@@ -95,7 +97,9 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
     note = ""
     if snapshot.header.include_images:
         folder = f"{FOLDER}/images"
-        found["images"], kept, refused = write_image_files(snapshot, directory, image_files, folder)
+        found["images"], kept, refused = write_image_files(
+            snapshot.open, directory, image_files, folder
+        )
         note = (
             f"{kept:,} of {kept + refused:,} pictures are here, upright and without metadata "
             "(EXIF, XMP, IPTC, comments). Color profiles stay, and the coded pixels of upright "
@@ -174,9 +178,12 @@ def _corpus(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
     # Snapshots of 0.1.0 have fewer columns.
     there = pq.read_schema(snapshot.path("images")).names
     schema = pa.schema([field for field in schema_of(SnapshotImage) if field.name in there])
-    name = split_name(f"{FOLDER}/corpus", "corpus")
-    parts = batches(snapshot, "images", schema.names)
-    return write_batches(directory, name, image_access(snapshot), schema, parts)
+    files = []
+    for ending, part, access in image_lists(snapshot):
+        name = split_name(f"{FOLDER}/corpus", f"corpus{ending}")
+        rows = batches(part, "images", schema.names)
+        files += write_batches(directory, name, access, schema, rows)
+    return files
 
 
 def _rerank(
@@ -264,7 +271,7 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
         "",
         "A benchmark of text-to-image retrieval: "
         f"{counted(len(queries), 'query', 'queries')} ({counts}), judged by people over "
-        f"{counted(snapshot.image_count, 'image', 'images')}. Made {header.made_at[:10]} with "
+        f"{counted(snapshot.open.image_count, 'image', 'images')}. Made {header.made_at[:10]} with "
         f"{plain(header.software)}. DATASHEET.md tells how.",
         "",
         "| configuration | holds |",

@@ -29,11 +29,18 @@ _FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 Ids = npt.NDArray[np.int64]
 
 
-def image_access(snapshot: Snapshot) -> Access:
-    """Who may have a list of all images. Where every pair is relevant, as in an imported benchmark
-    that names no others, being listed is a label."""
-    relevant = pair_columns(snapshot).relevant
-    return Access.LABELS if len(relevant) and relevant.all() else Access.OPEN
+def image_lists(snapshot: Snapshot) -> list[tuple[str, Snapshot, Access]]:
+    """The lists of images to write: what each one's name ends with, the snapshot whose images it
+    has, and who may have it.
+
+    Which images were judged for a query tells how far down its list the relevant ones lie. So where
+    the labels of the test split are hidden, the open list has what the validation split and the
+    fixed lists name, and another one has all.
+    """
+    lists = [("", snapshot.open, Access.OPEN)]
+    if snapshot.open is not snapshot:
+        lists.append(("_all", snapshot, Access.LABELS))
+    return lists
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@
                            category, iconic_group and split
     qrels/validation.tsv   query-id, corpus-id, score of the validation split; or dev.tsv, val.tsv
     qrels/test.tsv         the same of the test split; one of the two is enough
-    corpus.jsonl           _id of each image and, if metadata has it, file_name; may be missing
+    corpus.jsonl           _id of each image and, if metadata has it, file_name; may be missing;
+                           corpus_all.jsonl comes before it, as a release of ours has it
 
 A score above 0 is relevant. A file with other scores names the judged images that aren't relevant
 too; without them nobody knows which were judged. A query's split is that of the file that names
@@ -40,7 +41,8 @@ from labeling.queries.categories import SPLITS
 from labeling.queries.files import query_row
 
 QUERIES_FILE: Final = "queries.jsonl"
-CORPUS_FILE: Final = "corpus.jsonl"
+#: What the corpus may be called; the first that is there is read.
+CORPUS_FILES: Final = ("corpus_all.jsonl", "corpus.jsonl")
 QRELS_FOLDER: Final = "qrels"
 #: Split -> what its qrels may be called.
 QRELS_NAMES: Final = {"val": ("validation", "dev", "val"), "test": ("test",)}
@@ -71,8 +73,9 @@ def read_beir(directory: Path, errors: list[RowError]) -> Layout:
     )
     if not errors:
         layout.settle(errors)
-    if not errors and (directory / CORPUS_FILE).is_file():
-        reader.read_corpus(layout)
+    corpus = next((name for name in CORPUS_FILES if (directory / name).is_file()), "")
+    if corpus and not errors:
+        reader.read_corpus(layout, corpus)
     return layout
 
 
@@ -162,11 +165,11 @@ class _Reader:
             fields[key] = fields[key] or NOT_KNOWN
         return fields
 
-    def read_corpus(self, layout: Layout) -> None:
+    def read_corpus(self, layout: Layout, name: str) -> None:
         """Take the images' paths from the corpus, which must have every image of the qrels."""
         missing = set(layout.images["image_id"].to_pylist())
         paths = dict.fromkeys(missing, "")
-        for line, image in self._objects(CORPUS_FILE):
+        for line, image in self._objects(name):
             image_id = id_of(_id_text(image))
             if image_id is None or image_id not in paths:
                 continue
@@ -174,12 +177,12 @@ class _Reader:
             metadata = image.get("metadata")
             path = metadata.get("file_name") if isinstance(metadata, dict) else None
             if path is not None and not isinstance(path, str):
-                self._wrong(CORPUS_FILE, line, "file_name", "is not a text")
+                self._wrong(name, line, "file_name", "is not a text")
             paths[image_id] = path or ""
         rows = pa.concat_tables([layout.annotations, layout.negatives])
         absent = pa.array(sorted(missing), type=pa.int64())
         for row in rows.filter(pc.is_in(rows["image_id"], value_set=absent)).to_pylist():
-            message = f"{row['image_id']} isn't in {CORPUS_FILE}"
+            message = f"{row['image_id']} isn't in {name}"
             self._wrong(row["file"], row["line"], "corpus-id", message)
         if not self._errors:
             ids, names = pa.array(list(paths), pa.int64()), pa.array(list(paths.values()))
