@@ -181,7 +181,7 @@ def test_a_log_that_has_grown_large_is_cut_while_a_program_writes_it(
 ) -> None:
     monkeypatch.setattr(supervisor, "LOG_BYTES", 10)
     log, cut = tmp_path / "web.log", tmp_path / "web.log.1"
-    writes = f"echo 123456789012; until test -e {cut}; do sleep 0.01; done; echo end"
+    writes = f"echo 123456789012; while test -s {log}; do sleep 0.01; done; echo end"
     child = supervisor.Child(
         "toy", ["sh", "-c", writes], {"PATH": os.environ["PATH"]}, log, once=True
     )
