@@ -161,7 +161,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
                 counts=counts if shown is snapshot else counts_of(shown),
                 options=release.options,
                 files=entries if shown is snapshot else _open(entries),
-                takedowns=release.takedowns,
+                takedowns=release.takedowns_shown(hidden=shown is not snapshot),
             )
             add(name, access)
     with progress.step(ARCHIVE_STEP, len(entries) + len(_open(entries))) as count:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -28,7 +29,7 @@ class Release(models.Model):
     VAR_DIR/releases/<id>/.
 
     Once `made_at` is set, a trigger of the database refuses every change of the row but one: a
-    takedown is added, and with it the checksums of the files that lost the images' bytes.
+    takedown is added, and with it the checksums of the files that lost images or a name.
     """
 
     class Origin(models.TextChoices):
@@ -106,7 +107,8 @@ class Release(models.Model):
     takedowns = models.JSONField(
         default=list,
         blank=True,
-        help_text="of images whose bytes left the files: moment, images, software, former SHA-256",
+        help_text="of images that left the files, or of their maker's name: moment, images, "
+        "open (those that open files name), software, former SHA-256",
     )
 
     objects = ReleaseQuerySet.as_manager()
@@ -142,6 +144,16 @@ class Release(models.Model):
     def files_ready(self) -> bool:
         """Whether it is made."""
         return self.made_at is not None
+
+    def takedowns_shown(self, *, hidden: bool) -> list[dict[str, Any]]:
+        """Moment and images of each takedown; where labels are `hidden` of the images that open
+        files name, and without those that only concern others."""
+        shown = []
+        for one in self.takedowns:
+            images = one["open"] if hidden else one["images"]
+            if images or not one["images"]:
+                shown.append({"moment": one["moment"], "images": images})
+        return shown
 
     @property
     def known_judgments(self) -> int | None:

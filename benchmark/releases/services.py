@@ -25,6 +25,7 @@ from benchmark.releases.snapshot.manifest import listed_names
 from benchmark.releases.snapshot.release_files import RELEASE_FILES, SNAPSHOT_FOLDER
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
+from benchmark.releases.takedown import release_redact
 from core import storage
 from core.errors import Conflict
 from core.files import atomic_directory
@@ -35,6 +36,7 @@ from labeling.audits.release_services import release_keys_end
 from labeling.audits.services import draw_keys_end
 from labeling.queries.benchmarks import benchmark_named
 from labeling.queries.models import Benchmark, default_benchmark
+from retrieval.corpus.models import ImageTakedown
 from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
 
@@ -226,8 +228,12 @@ def release_fill(
 
         progress = Progress((*steps, *file_steps()), advanced)
         if not release.files_ready:
+            taken_down = set(ImageTakedown.objects.values_list("pk", flat=True))
             written, ended = _files_make(release, take, progress)
             _record(release, written, ended)
+            release.refresh_from_db()
+            meanwhile = ImageTakedown.objects.exclude(pk__in=taken_down)
+            release_redact(release=release, image_ids=list(meanwhile.values_list("pk", flat=True)))
         if job is not None:
             total = len(progress.steps)
             job_advance(job=job, done=total - job.done, total=total)

@@ -62,6 +62,7 @@ def release_page(request: HttpRequest, pk: int) -> HttpResponse:
     require_evaluator(request.user)
     release = get_object_or_404(selectors.releases(), pk=pk)
     difference = selectors.difference_for(request.user, release)
+    labels_hidden = not labels_visible_to(request.user, release, "test")
     context = {
         "release": release,
         "benchmarks": benchmarks_shown(request.user),
@@ -80,7 +81,8 @@ def release_page(request: HttpRequest, pk: int) -> HttpResponse:
         "runs_rule": RUNS_RULE,
         "steps": selectors.release_steps(release),
         "error": selectors.release_error(release),
-        "labels_hidden": not labels_visible_to(request.user, release, "test"),
+        "labels_hidden": labels_hidden,
+        "takedowns": release.takedowns_shown(hidden=labels_hidden),
     }
     return render(request, "benchmark/release.html", context)
 

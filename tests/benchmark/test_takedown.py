@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from django.db import IntegrityError, transaction
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
 from annotator.people.services import person_leave
@@ -26,7 +27,8 @@ from core.jobs.services import Slice, job_slice_run
 from retrieval.corpus.models import Image
 from retrieval.images.storage import image_store
 from retrieval.takedown.services import image_take_down
-from tests.conftest import person
+from tests.annotator.addresses import addresses, body_of
+from tests.conftest import client_of, person
 from tests.retrieval.making import jpeg
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +46,37 @@ def bytes_in(path: Path) -> set[int]:
     return found
 
 
+def stored_texts() -> Iterator[tuple[str, str]]:
+    """All that files below VAR_DIR hold, Parquet and archives as what they hold, and all rows of
+    the database, each as text with its name."""
+
+    def read(name: str, data: bytes) -> Iterator[tuple[str, str]]:
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                for member in archive.namelist():
+                    yield from read(f"{name}/{member}", archive.read(member))
+        elif name.endswith(".parquet"):
+            yield name, str(pq.read_table(io.BytesIO(data)).to_pylist())
+        else:
+            yield name, data.decode("latin-1")
+
+    for path in Path(settings.VAR_DIR).rglob("*"):
+        if path.is_file():
+            yield from read(str(path), path.read_bytes())
+    for table in connection.introspection.table_names():
+        with connection.cursor() as cursor:
+            cursor.execute(f'SELECT t::text FROM "{table}" t')
+            for (row,) in cursor.fetchall():
+                yield table, row
+
+
+def served_texts(client: Client) -> Iterator[tuple[str, str]]:
+    """The answer to every address."""
+    for address in addresses():
+        if not address.startswith("api/schema"):
+            yield address, body_of(client.get(f"/{address}")).decode("latin-1")
+
+
 @pytest.fixture
 def release(query: Any, judge: Any, annotator: Any, var_dir: Path, tmp_path: Path) -> Release:
     for number, color in [(1, "red"), (2, "green")]:
@@ -52,7 +85,7 @@ def release(query: Any, judge: Any, annotator: Any, var_dir: Path, tmp_path: Pat
             sha256=stored.sha256, license_url="https://creativecommons.org/licenses/by/4.0/"
         )
         judge(query, number, annotator, "relevant")
-    options = {"include_images": True}
+    options = {"include_images": True, "test_labels": "public"}
     return services.release_export(
         name="Birds", directory=tmp_path / "one", new=True, options=options
     )
@@ -93,25 +126,87 @@ def test_its_bytes_go_and_the_release_verifies(
     assert all(
         now[name] == before[name]
         for name in before
-        if not name.startswith(("huggingface", "manifest", "croissant"))
+        if name.startswith(("inquire_", "judgments", "trec", "certificates"))
     )
     manifest = json.loads((release.directory / "manifest.json").read_text())
     assert manifest["takedowns"] == [{"moment": takedown["moment"], "images": [1]}]
     page = clients["reviewer"].get(f"/releases/{release.pk}/").content.decode()
-    assert "were removed from its files" in page
+    assert "1 image (1) was removed from its files" in page
     assert "It never changes" not in page
+
+
+@pytest.mark.parametrize("with_images", [True, False])
+def test_nothing_tells_of_whom_it_is(
+    query: Any,
+    judge: Any,
+    annotator: Any,
+    admin: Any,
+    images: Any,
+    var_dir: Path,
+    with_images: bool,
+) -> None:
+    """Of a test query whose labels are hidden, in a release with and without images."""
+    stored = image_store(jpeg("red"))
+    holder, day = "Maya Fernbrook", "1997-08-23"
+    needles = [holder, day, "-31.40625", "77.28125", "471.5", "2718.25", stored.sha256]
+    Image.objects.filter(pk=1).update(
+        sha256=stored.sha256, rights_holder=holder, observed_at=f"{day}T10:00:00Z",
+        latitude=-31.40625, longitude=77.28125, location_uncertainty=471.5, elevation=2718.25,
+        license_url="https://creativecommons.org/licenses/by/4.0/",
+    )  # fmt: skip
+    for number in (1, 2):
+        judge(query, number, annotator, "relevant")
+    release = services.release_make(
+        release=services.release_claim(
+            name="Birds", created_by=admin, options={"include_images": with_images}
+        )
+    )
+
+    def found(texts: Iterator[tuple[str, str]]) -> dict[str, set[str]]:
+        by_place = {place: {one for one in needles if one in text} for place, text in texts}
+        return {place: those for place, those in by_place.items() if those}
+
+    client = client_of(admin)
+    before = set().union(*found(stored_texts()).values())
+    assert before >= set(needles)
+    assert found(served_texts(client))
+    take_down(1, admin)
+    # By its checksum an import refuses the file.
+    assert found(stored_texts()) == {"retrieval_imagetakedown": {stored.sha256}}
+    assert found(served_texts(client)) == {
+        "admin/retrieval/imagetakedown/1/change/": {stored.sha256}
+    }
+    release.refresh_from_db()
+    assert release_verify(release=release) == []
+    assert [(one["images"], one["open"]) for one in release.takedowns] == [([1], [])]
+    for name, shown in (("manifest.json", True), ("manifest_open.json", False)):
+        assert ("takedowns" in json.loads((release.directory / name).read_text())) is shown
+
+
+def test_one_that_comes_while_a_release_is_made(
+    query: Any, judge: Any, annotator: Any, admin: Any, images: Any, var_dir: Path
+) -> None:
+    Image.objects.filter(pk=1).update(rights_holder="Maya Fernbrook")
+    judge(query, 1, annotator, "relevant")
+    release = services.release_claim(name="Birds", created_by=admin)
+    begun = False
+
+    def report(steps: Any) -> None:
+        nonlocal begun
+        if not begun and steps[-1].state == "running":
+            begun = True
+            take_down(1, admin)
+
+    services.release_make(release=release, report=report)
+    assert begun
+    assert not [place for place, text in stored_texts() if "Maya Fernbrook" in text]
 
 
 def test_a_second_one_and_a_repeated_one(
     release: Release, query: Any, admin: Any, tmp_path: Path
 ) -> None:
-    bare = services.release_export(name="Bare", directory=tmp_path / "bare", new=True)
     take_down(1, admin)
     take_down(2, admin)
-    # A release without bytes stays as it is.
-    assert Release.objects.filter(pk=bare.pk).values("file_list", "takedowns").get() == {
-        "file_list": bare.file_list, "takedowns": [],
-    }  # fmt: skip
     release.refresh_from_db()
     assert [one["images"] for one in release.takedowns] == [[1], [2]]
     assert bytes_in(release.directory) == set()

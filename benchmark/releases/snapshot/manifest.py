@@ -60,7 +60,8 @@ def write_manifest(
     takedowns: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Write a manifest; `header` is the snapshot's `header_data`, `files` are entries of a
-    release's `file_list`, without the manifest itself, and `takedowns` those of the release."""
+    release's `file_list`, without the manifest itself, and `takedowns` the moment and images of
+    each."""
     content = {
         "release": header,
         "options": {key: options[key] for key in sorted(options)},
@@ -71,9 +72,7 @@ def write_manifest(
         ],
     }
     if takedowns:
-        content["takedowns"] = [
-            {key: one[key] for key in ("moment", "images")} for one in takedowns
-        ]
+        content["takedowns"] = list(takedowns)
     text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
     path.write_text(text, encoding="utf-8")
 
