@@ -14,7 +14,7 @@ from core.ids import id_of
 from labeling.candidates.models import CandidateList
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.queries.files import MAX_QUERY_ID
-from labeling.queries.models import Assignment, Benchmark, Query, QueryTransition
+from labeling.queries.models import Assignment, Benchmark, Query, QueryEdit, QueryTransition
 from retrieval.admin_lists import LargeTableAdmin
 
 
@@ -54,6 +54,14 @@ class QueryTransitionAdmin(ReadOnlyAdmin):
     """Changes of queries' states."""
 
     list_display = ("query", "from_state", "to_state", "reason", "made_by", "made_at")
+    list_select_related = ("query", "made_by")
+
+
+@admin.register(QueryEdit)
+class QueryEditAdmin(ReadOnlyAdmin):
+    """Changes of queries' fields."""
+
+    list_display = ("query", "changes", "made_by", "made_at")
     list_select_related = ("query", "made_by")
 
 

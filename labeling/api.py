@@ -17,7 +17,7 @@ from rest_framework.reverse import reverse
 from rest_framework.viewsets import GenericViewSet
 
 from core.access import Role, at_least, require_role
-from core.api.parameters import parameters
+from core.api.parameters import parameters, validated
 from labeling.audits.hand_in import hand_in_state
 from labeling.boxes.api import BoxActions
 from labeling.candidates.rules import HandInState
@@ -216,12 +216,20 @@ class QueryViewSet(
     def import_csv(self, request: Request) -> Response:
         """Import CSVs of queries whole (admins): uploads named `file`, or the body as text/csv.
 
-        The parameters are for a body alone.
+        Queries that anybody has judged for, and those that no import brought, stay as they are
+        unless `update_queries` names them. The parameters are for a body alone; a form has them as
+        fields.
         """
         require_role(request.user, Role.ADMIN)
-        files, split = _uploads(request)
-        report = queries_import_uploads(files=files, by=request.user, split=split)
-        return Response(ImportReportSerializer(asdict(report)).data)
+        files, options = _uploads(request)
+        report = queries_import_uploads(
+            files=files,
+            by=request.user,
+            split=options["split"],
+            named=options["update_queries"],
+            dry_run=options["dry_run"],
+        )
+        return Response(ImportReportSerializer(report).data)
 
     def _written(self, request: Request, *, partial: bool) -> dict[str, Any]:
         data = QueryWriteSerializer(data=request.data, partial=partial)
@@ -259,23 +267,14 @@ class QueryViewSet(
         return self._detail(request, query.pk, status.HTTP_201_CREATED, Location=where)
 
 
-def _uploads(request: Request) -> tuple[list[tuple[str, bytes]], str]:
-    """The (name, content) of each CSV of a request, and the split that it asks for."""
+def _uploads(request: Request) -> tuple[list[tuple[str, bytes]], dict[str, Any]]:
+    """The (name, content) of each CSV of a request, and how to import them."""
     data: Any = request.data
     if request.content_type.partition(";")[0].strip().lower() == CsvParser.media_type:
         # Without a body no parser runs, and the data is an empty mapping.
-        body = data or b""
         options = parameters(request, ImportParameters)
-        files = [(options["name"], body)]
+        files = [(options["name"], data or b"")]
     else:
-        uploads = ImportSerializer(data={"file": request.FILES.getlist("file")})
-        uploads.is_valid(raise_exception=True)
-        options = {"split": data.get("split", "")}
-        files = [
-            (upload.name, upload.read(LARGEST_UPLOAD + 1))
-            for upload in uploads.validated_data["file"]
-        ]
-    split = options["split"]
-    if split and split not in Query.Split.values:
-        raise exceptions.ValidationError({"split": "val or test is needed."})
-    return files, split
+        options = validated(request, ImportSerializer)
+        files = [(upload.name, upload.read(LARGEST_UPLOAD + 1)) for upload in options["file"]]
+    return files, options

@@ -15,7 +15,7 @@ from labeling.guidance.models import HowToLabel, Introduction
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
 from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey, RequestedImage
-from labeling.queries.models import Assignment, Query, QueryExample, QueryTransition
+from labeling.queries.models import Assignment, Query, QueryEdit, QueryExample, QueryTransition
 from labeling.studio.models import LabelingPreferences
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "OpinionKey",
     "PoolRanking",
     "Query",
+    "QueryEdit",
     "QueryExample",
     "QueryTransition",
     "ReleaseAudit",

@@ -13,7 +13,8 @@ from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from core.jobs.models import Job
 from labeling.comments.models import Comment, Thread
-from labeling.queries.models import Query, QueryTransition
+from labeling.lifecycle.history import field_name
+from labeling.queries.models import Query, QueryEdit, QueryTransition
 from retrieval.corpus.models import ImageTakedown, ImageWithdrawal
 from retrieval.duplicates.models import DuplicateGroup
 from retrieval.flags.models import ImageFlag
@@ -67,6 +68,10 @@ def _changed_state(values: Values) -> str:
     return f"{Query.State(values['from_state']).label} → {Query.State(values['to_state']).label}"
 
 
+def _edited(values: Values) -> str:
+    return f"Changed {', '.join(field_name(name) for name, _, _ in values['changes'])}"
+
+
 def _flag(verb: str) -> Callable[[Values], str]:
     return lambda values: f"{verb}: {ImageFlag.Kind(values['kind']).label}"
 
@@ -87,6 +92,10 @@ SOURCES: Final = (
         "query", "Queries written", Query, "created_at", "created_by", _said("Wrote the query"),
         lambda v: f"{v['query_id']}: {v['text']}", ("query_id", "text"),
         ("query-detail", "pk"), "query_id",
+    ),
+    Source(
+        "edit", "Queries changed", QueryEdit, "made_at", "made_by", _edited,
+        _query, (*_OF_QUERY, "changes"), ("query-detail", "query_id"), "query__query_id",
     ),
     Source(
         "state", "Queries’ states", QueryTransition, "made_at", "made_by", _changed_state,

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib.auth import get_user_model
+from django.core import signing
 from django.db.models import Q
 from django.forms import ModelForm
 
 from core.access import Role
 from core.ids import ids_of
 from labeling.lifecycle.benchmarks import setting_fields
+from labeling.lifecycle.imports import LARGEST_UPLOAD
 from labeling.lifecycle.team import MOST_WANTED
 from labeling.queries.categories import ICONIC_GROUPS
 from labeling.queries.models import Assignment, Benchmark, Query
 from retrieval.corpus.models import Species
 from retrieval.species.selectors import species_resolve
+
+_KEPT: Final = "query-import"
 
 
 class SpeciesForm(forms.Form):
@@ -196,7 +200,9 @@ class BenchmarkForm(SpeciesForm):
 class QueryImportForm(forms.Form):
     """An uploaded CSV of queries; its name only tells the split, and names no file on disk."""
 
-    file = forms.FileField(label="CSV file")
+    file = forms.FileField(label="CSV file", required=False)
+    kept = forms.CharField(required=False, widget=forms.HiddenInput)
+    """The name and content of a file that was checked, signed."""
     split = forms.ChoiceField(
         required=False,
         choices=[("", "As the file name says"), *Query.Split.choices],
@@ -208,6 +214,26 @@ class QueryImportForm(forms.Form):
         super().__init__(*args, **kwargs)
         if Benchmark.objects.count() < 2:
             del self.fields["benchmark"]
+
+    def clean(self) -> dict[str, Any]:
+        """Have `upload`, the (name, content) of the file that came now or was kept."""
+        data = super().clean() or {}
+        if file := data.get("file"):
+            data["upload"] = file.name, file.read(LARGEST_UPLOAD + 1)
+        elif data.get("kept"):
+            try:
+                name, content = signing.loads(data["kept"], salt=_KEPT)
+            except signing.BadSignature:
+                raise forms.ValidationError("Choose the file once more.") from None
+            data["upload"] = name, content.encode()
+        else:
+            self.add_error("file", "Choose a file.")
+        return data
+
+    @staticmethod
+    def keep(name: str, content: bytes) -> str:
+        """What `kept` is for a file whose content was found to be UTF-8."""
+        return signing.dumps([name, content.decode()], salt=_KEPT, compress=True)
 
 
 class GiveUpForm(forms.Form):

@@ -1,14 +1,19 @@
-"""Queries and judgments from CSV files: whole or not at all, and twice without doubling."""
+"""Queries and judgments from CSV files: whole or not at all, and twice without doubling.
+
+A file's number is that of a query that an import brought. One that was written here got its number
+from the application, and is another query. What people have judged for is changed only where the
+importer names it.
+"""
 
 from __future__ import annotations
 
 import io
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -19,7 +24,15 @@ from labeling.candidates.services import lock_query, lock_query_shared
 from labeling.judging.files import JudgmentRow, read_judgments
 from labeling.judging.models import JudgmentSource
 from labeling.judging.writer import JudgmentWriter, lock_annotator
-from labeling.lifecycle.services import QueryFields, lock_query_ids, query_create, query_update
+from labeling.lifecycle.history import in_words
+from labeling.lifecycle.services import (
+    QueryFields,
+    facts_changed,
+    lock_query_ids,
+    query_create,
+    query_facts,
+    query_update,
+)
 from labeling.queries.files import QueryRow, read_queries, split_of_name
 from labeling.queries.models import Benchmark, Query
 from retrieval.corpus.models import Image, Species
@@ -50,13 +63,54 @@ class ImportReport:
     unchanged: int = 0
 
 
+class FieldReport(NamedTuple):
+    """A field in which a file differs from a query, in words."""
+
+    field: str
+    here: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowReport:
+    """A query that an import changes, or leaves as it is though the file differs."""
+
+    query_id: int
+    text: str
+    """The file's."""
+    changes: tuple[FieldReport, ...]
+    left: str = ""
+    """Why it stays as it is; empty where it changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryImportReport:
+    """What an import of queries does: numbers of rows by outcome, and those that differ."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    left: int = 0
+    rows: tuple[RowReport, ...] = ()
+
+    @property
+    def counts(self) -> str:
+        """In one line."""
+        return (
+            f"{self.added} added, {self.updated} updated, {self.unchanged} unchanged, "
+            f"{self.left} left as they are"
+        )
+
+
 def queries_import_uploads(
     *,
     files: Sequence[tuple[str, bytes]],
     by: Any,
     split: str = "",
     benchmark: Benchmark | None = None,
-) -> ImportReport:
+    named: Collection[int] = (),
+    dry_run: bool = False,
+) -> QueryImportReport:
     """Import CSVs of queries in a request, which is answered within seconds; see `queries_import`.
 
     Raises also ValidationError for a file of more than LARGEST_UPLOAD bytes, and QueryImportRefused
@@ -73,7 +127,9 @@ def queries_import_uploads(
                 "command import_queries, which takes any number"
             )
             raise QueryImportRefused([RowError(name, LINES_OF_UPLOADS + 1, "", message)])
-    return queries_import(files=files, by=by, split=split, benchmark=benchmark)
+    return queries_import(
+        files=files, by=by, split=split, benchmark=benchmark, named=named, dry_run=dry_run
+    )
 
 
 def queries_import(
@@ -82,14 +138,18 @@ def queries_import(
     by: Any,
     split: str = "",
     benchmark: Benchmark | None = None,
-) -> ImportReport:
-    """Import CSVs of queries in INQUIRE's columns, all files or none.
+    named: Collection[int] = (),
+    dry_run: bool = False,
+) -> QueryImportReport:
+    """Import CSVs of queries in INQUIRE's columns, all files or none; a dry run only tells what it
+    would do.
 
     `files` holds (name, content); a name is used in messages and for the split, never on disk.
     `split`, if not empty, holds for every row, as does `benchmark`; without it new queries are of
-    the first. An existing query is updated where it differs, but
-    not in the columns that a file lacks. New queries are drafts. Raises QueryImportRefused with
-    every error.
+    the first. A query that an earlier import brought is updated where it differs, but not in the
+    columns that a file lacks. Left as they are, and told in the report, are queries that anybody
+    has judged for and those that no import brought, unless their numbers are `named`. New queries
+    are drafts. Raises QueryImportRefused with every error.
     """
     errors: list[RowError] = []
     rows = [(name, row) for name, data in files for row in _read(name, data, split, errors)]
@@ -97,6 +157,7 @@ def queries_import(
     if errors:
         raise QueryImportRefused(errors)
     counts: Counter[str] = Counter()
+    reports: list[RowReport] = []
     species = cache(lambda name: list(species_resolve([name])[0]))
     with transaction.atomic():
         lock_query_ids()
@@ -106,7 +167,9 @@ def queries_import(
             lock_query(query)
         for name, row in rows:
             try:
-                counts[_import_row(row, species, by, benchmark)] += 1
+                outcome, report = _import_row(row, species, by, benchmark, named)
+                counts[outcome] += 1
+                reports += [report] if report else []
             except ValidationError as error:
                 for field, messages in error.message_dict.items():
                     column = _COLUMNS.get(field, field)
@@ -115,7 +178,8 @@ def queries_import(
                 errors.append(RowError(name, row.line, "", str(error)))
         if errors:
             raise QueryImportRefused(errors)
-    return ImportReport(**counts)
+        transaction.set_rollback(dry_run)
+    return QueryImportReport(**counts, rows=tuple(reports))
 
 
 def _read(name: str, data: bytes, split: str, errors: list[RowError]) -> list[QueryRow]:
@@ -144,8 +208,9 @@ def _import_row(
     species: Callable[[str], list[Species]],
     by: Any,
     benchmark: Benchmark | None,
-) -> str:
-    """Write one row; returns what it did. Raises ValidationError and Conflict."""
+    named: Collection[int],
+) -> tuple[str, RowReport | None]:
+    """Write one row; what it did, and what differs. Raises ValidationError and Conflict."""
     missing = [name for name in row.species if not species(name)]
     if missing:
         message = f"not in the corpus: {', '.join(missing)}; import its images first"
@@ -164,13 +229,34 @@ def _import_row(
         fields["benchmark"] = benchmark
     query = Query.objects.filter(query_id=row.query_id).first()
     if query is None:
+        fields["imported"] = True
         query_create(created_by=by, **fields)
-        return "added"
+        return "added", None
     changes = _changes(query, fields, row.columns)
     if not changes:
-        return "unchanged"
+        return "unchanged", None
+    left = ""
+    if row.query_id not in named:
+        if not query.imported:
+            left = "no import brought it: its number was given here, so it is another query"
+        elif query.judgment_events.exists():
+            left = "it has judgments, which would count for what the file says"
+    report = RowReport(row.query_id, row.query_text, _compared(query, changes), left)
+    if left:
+        return "left", report
+    changes["imported"] = True
     query_update(query=query, by=by, **changes)
-    return "updated"
+    return "updated", report
+
+
+def _compared(query: Query, changes: QueryFields) -> tuple[FieldReport, ...]:
+    before, after = query_facts(query), dict(changes)
+    if "species" in changes:
+        after["species"] = sorted(one.scientific_name for one in changes["species"])
+    if "benchmark" in changes:
+        after["benchmark"] = changes["benchmark"].name
+    differing = facts_changed({name: before[name] for name in after}, after)
+    return tuple(FieldReport(*one) for one in in_words(differing))
 
 
 def _changes(query: Query, fields: QueryFields, columns: frozenset[str]) -> QueryFields:

@@ -304,36 +304,69 @@ class QueryParameters(serializers.Serializer[Any]):
     benchmark = IdField(required=False, help_text="its id")
 
 
-class ImportSerializer(serializers.Serializer[Any]):
+class ImportChoices(serializers.Serializer[Any]):
+    """How to import queries."""
+
+    split = serializers.ChoiceField(
+        choices=Query.Split.choices, default="", allow_blank=True, help_text="of every query"
+    )
+    update_queries = serializers.ListField(
+        child=serializers.IntegerField(min_value=0, max_value=MAX_QUERY_ID),
+        default=[],
+        help_text="numbers of queries to change though they have judgments or no import brought "
+        "them",
+    )
+    dry_run = serializers.BooleanField(
+        default=False, help_text="tell what it would do, and change nothing"
+    )
+
+
+class ImportSerializer(ImportChoices):
     """One CSV or several, all imported or none."""
 
     file = serializers.ListField(
         child=serializers.FileField(allow_empty_file=True),
-        min_length=1,
         error_messages={
-            "min_length": "No file was sent; upload a CSV as “file”, or send it as text/csv."
+            "required": "No file was sent; upload a CSV as “file”, or send it as text/csv."
         },
     )
-    split = serializers.ChoiceField(choices=Query.Split.choices, required=False, allow_blank=True)
 
 
-class ImportParameters(serializers.Serializer[Any]):
-    """What a CSV that is the whole body doesn't say."""
+class ImportParameters(ImportChoices):
+    """The same of a CSV that is the whole body."""
 
     name = serializers.CharField(
         max_length=200, default="body.csv", help_text="the file's name, which tells the split"
     )
-    split = serializers.ChoiceField(
-        choices=Query.Split.choices, default="", allow_blank=True, help_text="the split itself"
+
+
+class ImportedFieldSerializer(serializers.Serializer[Any]):
+    """A field in which a file differs from a query."""
+
+    field = serializers.CharField()
+    here = serializers.CharField(allow_blank=True)
+    file = serializers.CharField(allow_blank=True)
+
+
+class ImportedRowSerializer(serializers.Serializer[Any]):
+    """A query that differs from the file."""
+
+    query_id = serializers.IntegerField(help_text="its number")
+    text = serializers.CharField(help_text="the file's")
+    changes = ImportedFieldSerializer(many=True)
+    left = serializers.CharField(
+        allow_blank=True, help_text="why it stays as it is; empty where it changes"
     )
 
 
 class ImportReportSerializer(serializers.Serializer[Any]):
-    """The number of rows by outcome."""
+    """The number of rows by outcome, and the queries that differ from the file."""
 
     added = serializers.IntegerField()
     updated = serializers.IntegerField()
     unchanged = serializers.IntegerField()
+    left = serializers.IntegerField()
+    rows = ImportedRowSerializer(many=True)
 
 
 class OpenQueriesSerializer(serializers.Serializer[Any]):

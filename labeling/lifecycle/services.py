@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -27,7 +27,7 @@ from labeling.lifecycle.assignments import (
 from labeling.lifecycle.mail import mail_assigned
 from labeling.opinions.services import opinion_key_ensure, opinions_draw
 from labeling.queries.categories import ICONIC_GROUPS
-from labeling.queries.models import Benchmark, Query, QueryTransition, default_benchmark
+from labeling.queries.models import Benchmark, Query, QueryEdit, QueryTransition, default_benchmark
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
 from labeling.review.selectors import left_open
 from retrieval.corpus.counts import image_count
@@ -37,6 +37,13 @@ from retrieval.embedding.models import EmbeddingModel
 
 #: For a search that becomes a query; the admin gives it its own category afterwards.
 CATEGORY_OF_SEARCHES = "Miscellaneous Context"
+
+
+#: The fields whose changes a query's history keeps, besides its species.
+_EDITED: Final = (
+    "query_id", "text", "category", "iconic_group", "split", "scientific_terms", "benchmark",
+    "guidelines", "order", "hand_in_rule", "grades", "boxes",
+)  # fmt: skip
 
 
 class QueryHasJudgments(Conflict):
@@ -61,6 +68,8 @@ class QueryFields(TypedDict, total=False):
     grades: str
     boxes: str
     species: Iterable[Species]
+    imported: bool
+    """Whether an import brings it, with its number."""
 
 
 @transaction.atomic
@@ -80,6 +89,7 @@ def query_create(
     grades: str = "",
     boxes: str = "",
     species: Iterable[Species] = (),
+    imported: bool = False,
 ) -> Query:
     """Write a query; it starts as a draft. Without `query_id` it gets the next free one, without
     `benchmark` it is of the first.
@@ -103,6 +113,7 @@ def query_create(
         hand_in_rule=hand_in_rule,
         grades=grades,
         boxes=boxes,
+        imported=imported,
         created_by=created_by,
     )
     _check(query)
@@ -121,8 +132,8 @@ def query_create_in_state(*, to_state: str, created_by: Any, **fields: Any) -> Q
 
 @transaction.atomic
 def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Query:
-    """Change a query's fields; an open query whose text or filter changes gets a new list and keeps
-    its judgments.
+    """Change a query's fields, with the values before and after in its history; an open query whose
+    text or filter changes gets a new list and keeps its judgments.
 
     Raises ValidationError with the fields named, Conflict for a new text or filter of a query that
     is submitted or complete (reopen it first), FilterEmpty, and QueryHasJudgments for a new query
@@ -144,6 +155,7 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
         raise QueryHasJudgments(
             f"Query {query.query_id} has graded judgments, and what they mean can't change."
         )
+    facts = query_facts(query)
     species = changes.pop("species", None)
     before, benchmark_before = (query.text, filter_species_ids(query)), query.benchmark_id
     if "split" in changes:
@@ -166,7 +178,21 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
             )
         if query.state == Query.State.OPEN:
             list_ensure(query=query, by=by)
+    if edits := facts_changed(facts, query_facts(query)):
+        QueryEdit.objects.create(query=query, changes=edits, made_by=by)
     return query
+
+
+def query_facts(query: Query) -> dict[str, Any]:
+    """What the history keeps of a query's fields: names where those are rows."""
+    facts: dict[str, Any] = {name: getattr(query, name) for name in _EDITED}
+    names = query.species.order_by("scientific_name").values_list("scientific_name", flat=True)
+    return facts | {"benchmark": query.benchmark.name, "species": list(names)}
+
+
+def facts_changed(before: dict[str, Any], after: dict[str, Any]) -> list[list[Any]]:
+    """(field, value before, value after) of each that differs."""
+    return [[name, before[name], after[name]] for name in after if before[name] != after[name]]
 
 
 def refuse_judged(query: Query) -> None:

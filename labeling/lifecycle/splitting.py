@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Required, TypedDict, Unpack
+from typing import Any, Required, TypedDict, Unpack
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -16,7 +16,7 @@ from django.utils import timezone
 from core.errors import Conflict
 from labeling.lifecycle.services import lock_query_ids
 from labeling.queries.categories import CATEGORIES, SPLITS
-from labeling.queries.models import Benchmark, Query, default_benchmark
+from labeling.queries.models import Benchmark, Query, QueryEdit, default_benchmark
 from labeling.queries.splits import assign_splits
 
 LARGEST_SEED = 2**63 - 1
@@ -111,8 +111,11 @@ class SplitChoices(TypedDict, total=False):
 
 
 @transaction.atomic
-def queries_split(*, expected: str = "", **choices: Unpack[SplitChoices]) -> SplitPlan:
-    """Draw the splits of a benchmark's complete queries; afterwards all of them are settled.
+def queries_split(
+    *, by: Any = None, expected: str = "", **choices: Unpack[SplitChoices]
+) -> SplitPlan:
+    """Draw the splits of a benchmark's complete queries; afterwards all of them are settled. Whose
+    split changes has it in its history.
 
     Settled splits and those of released queries are kept. `expected` is the fingerprint of the plan
     that somebody agreed to. Raises ValidationError with the field named, and SplitChanged for
@@ -128,6 +131,15 @@ def queries_split(*, expected: str = "", **choices: Unpack[SplitChoices]) -> Spl
     for split in SPLITS:
         moved = [one for one in plan.moved if plan.after[one] == split]
         Query.objects.filter(query_id__in=moved).update(split=split, updated_at=now)
+    keys = Query.objects.filter(query_id__in=plan.moved).values_list("pk", "query_id")
+    QueryEdit.objects.bulk_create(
+        QueryEdit(
+            query_id=pk,
+            changes=[["split", plan.before[query_id], plan.after[query_id]]],
+            made_by=by,
+        )
+        for pk, query_id in keys
+    )
     Query.objects.filter(query_id__in=plan.after).update(split_settled=True)
     return plan
 

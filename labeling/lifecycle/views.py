@@ -43,8 +43,8 @@ from labeling.lifecycle.forms import (
     RejectForm,
     TeamForm,
 )
+from labeling.lifecycle.history import history
 from labeling.lifecycle.imports import (
-    LARGEST_UPLOAD,
     QueryImportRefused,
     queries_import_uploads,
 )
@@ -120,7 +120,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         ]
         if reviewer
         else [],
-        "transitions": query.transitions.select_related("made_by") if reviewer else [],
+        "history": history(query) if reviewer else [],
         "transitions_open": sorted(
             (
                 (state, names[state])
@@ -245,29 +245,31 @@ def query_delete(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "POST"])
 def query_import(request: HttpRequest) -> HttpResponse:
-    """Import queries from an uploaded CSV, all or none."""
+    """Import queries from an uploaded CSV, all or none; first shows what that would do."""
     require_role(request.user, Role.ADMIN)
     form = QueryImportForm(request.POST or None, request.FILES or None)
-    row_errors: list[Any] = []
+    context: dict[str, Any] = {"form": form}
     if request.method == "POST" and form.is_valid():
-        upload = form.cleaned_data["file"]
+        name, content = form.cleaned_data["upload"]
+        dry_run = "import" not in request.POST
         try:
             report = queries_import_uploads(
-                files=[(upload.name, upload.read(LARGEST_UPLOAD + 1))],
+                files=[(name, content)],
                 split=form.cleaned_data["split"],
                 benchmark=form.cleaned_data.get("benchmark"),
                 by=request.user,
+                named=ids_of(request.POST.getlist("update")),
+                dry_run=dry_run,
             )
-            messages.success(
-                request,
-                f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged.",
-            )
-            return redirect("dashboard")
+            if not dry_run:
+                messages.success(request, f"{report.counts}.")
+                return redirect("dashboard")
+            context |= {"report": report, "name": name, "kept": form.keep(name, content)}
         except ValidationError as error:
             form.add_error(None, error)
         except QueryImportRefused as error:
-            row_errors = list(error.errors)
-    return render(request, "labeling/query_import.html", {"form": form, "row_errors": row_errors})
+            context["row_errors"] = list(error.errors)
+    return render(request, "labeling/query_import.html", context)
 
 
 @login_required

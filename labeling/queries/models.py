@@ -119,6 +119,11 @@ class Query(models.Model):
     benchmark = models.ForeignKey(
         Benchmark, on_delete=models.PROTECT, related_name="queries", default=default_benchmark
     )
+    imported = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="its number is a file's: an import brought it, and may change it",
+    )
     text = models.CharField(max_length=500)
     category = models.CharField(max_length=60, choices=[(c, c) for c in CATEGORIES])
     iconic_group = models.CharField(max_length=40, blank=True)
@@ -257,6 +262,27 @@ class QueryTransition(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query_id}: {self.from_state} → {self.to_state}"
+
+
+class QueryEdit(models.Model):
+    """One change of a query's fields: who, when, and each field's value before and after."""
+
+    query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="edits")
+    changes = models.JSONField(help_text="a list of field, value before, value after")
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="empty where a command made it",
+    )
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}: {', '.join(name for name, _, _ in self.changes)}"
 
 
 #: The states of a part; of several that hold, the first counts.

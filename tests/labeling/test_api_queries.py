@@ -225,11 +225,36 @@ def test_csv_uploads_and_bodies_are_imported(admin_api):
         SimpleUploadedFile("q_test.csv", HEADER + b"8,a frog,Species,Species ID,\n"),
     ]
     answer = admin_api.post("/api/queries/import/", {"file": files}, format="multipart")
-    assert answer.json() == {"added": 2, "updated": 0, "unchanged": 0}
+    nothing = {"added": 0, "updated": 0, "unchanged": 0, "left": 0, "rows": []}
+    assert answer.json() == nothing | {"added": 2}
     answer = admin_api.post("/api/queries/import/?name=q_val.csv", NEWT, content_type="text/csv")
-    assert answer.json() == {"added": 0, "updated": 0, "unchanged": 1}
+    assert answer.json() == nothing | {"unchanged": 1}
     splits = Query.objects.order_by("query_id").values_list("query_id", "split")
     assert list(splits) == [(7, "val"), (8, "test")]
+
+
+def test_an_import_names_what_it_leaves_as_it_is(new_query, admin_api):
+    new_query("a toad", query_id=7)
+    for form in ({}, {"update_queries": [7], "dry_run": True}, {"update_queries": [7]}):
+        assert Query.objects.get().text == "a toad"
+        sent = {"file": [SimpleUploadedFile("q_val.csv", NEWT)]} | form
+        report = admin_api.post("/api/queries/import/", sent, format="multipart").json()
+        assert (report["updated"], report["left"]) == ((1, 0) if form else (0, 1))
+        [row] = report["rows"]
+        assert (row["query_id"], bool(row["left"])) == (7, not form)
+        assert {"field": "text", "here": "a toad", "file": "a newt"} in row["changes"]
+    assert Query.objects.get().text == "a newt"
+
+
+def test_each_change_is_in_the_history_with_who_and_when(new_query, admin_api, admin):
+    query = new_query()
+    admin_api.patch(f"/api/queries/{query.pk}/", {"text": "a crested newt", "guidelines": ""})
+    admin_api.patch(f"/api/queries/{query.pk}/", {"split": "test", "hand_in_rule": "exhausted"})
+    edits = [(edit.made_by, edit.changes) for edit in query.edits.all()]
+    assert edits == [
+        (admin, [["text", "a toad", "a crested newt"]]),
+        (admin, [["split", "val", "test"], ["hand_in_rule", "", "exhausted"]]),
+    ]
 
 
 def test_a_bad_csv_is_refused_with_lines_and_fields(admin_api):

@@ -151,9 +151,13 @@ def test_two_benchmarks_keep_apart(
     assert sorted(ranked(current_list(b))) == list(range(8))
 
     # Splits of one, and the command that opens those of one.
-    queries_split(val_share=1, seed=1, released={}, redraw=True, unfinished=True, benchmark=newts)
+    queries_split(
+        by=None, val_share=1, seed=1, released={}, redraw=True, unfinished=True, benchmark=newts
+    )
     Query.objects.exclude(benchmark=newts).update(split="test")
-    queries_split(val_share=0, seed=1, released={}, redraw=True, unfinished=True, benchmark=newts)
+    queries_split(
+        by=None, val_share=0, seed=1, released={}, redraw=True, unfinished=True, benchmark=newts
+    )
     assert set(Query.objects.filter(benchmark=newts).values_list("split", flat=True)) == {"test"}
     Query.objects.all().update(split="val", split_settled=False)
     queries_split(val_share=0, seed=1, released={}, unfinished=True, benchmark=newts)

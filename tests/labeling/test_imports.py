@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
 from labeling.judging.models import Judgment, JudgmentEvent
@@ -16,6 +17,7 @@ from labeling.lifecycle.imports import (
     ImportReport,
     JudgmentImportRefused,
     QueryImportRefused,
+    QueryImportReport,
     judgments_import,
     queries_import,
     queries_import_uploads,
@@ -30,14 +32,14 @@ HEADER = "query_id,query_text,supercategory,category,iconic_group"
 NEWT = "7,a newt,Species,Species ID,Amphibians"
 
 
-def load(*lines: str, name: str = "queries.csv", **options: Any) -> ImportReport:
+def load(*lines: str, name: str = "queries.csv", **options: Any) -> QueryImportReport:
     data = "\n".join(lines).encode()
     return queries_import_uploads(files=[(name, data)], by=None, **options)
 
 
-def refusals(*lines: str, name: str = "queries.csv") -> list[str]:
+def refusals(*lines: str, name: str = "queries.csv", **options: Any) -> list[str]:
     with pytest.raises(QueryImportRefused) as refused:
-        load(*lines, name=name)
+        load(*lines, name=name, **options)
     return list(map(str, refused.value.errors))
 
 
@@ -48,7 +50,7 @@ class TestQueries:
         file = shared_dir / "inquire" / "inquire_queries_val.csv"
         out = io.StringIO()
         call_command("import_queries", str(file), stdout=out)
-        assert out.getvalue() == "50 added, 0 updated, 0 unchanged\n"
+        assert out.getvalue() == "50 added, 0 updated, 0 unchanged, 0 left as they are\n"
         with file.open(encoding="utf-8", newline="") as lines:
             rows = list(csv.DictReader(lines))
         stored = {query.query_id: query for query in Query.objects.filter(split="val")}
@@ -60,13 +62,13 @@ class TestQueries:
             assert row["supercategory"] == query.supercategory
             assert row["iconic_group"] == query.iconic_group
         call_command("import_queries", str(file), stdout=out)
-        assert out.getvalue().endswith("\n0 added, 0 updated, 50 unchanged\n")
+        assert out.getvalue().endswith("\n0 added, 0 updated, 50 unchanged, 0 left as they are\n")
 
     def test_columns_that_a_file_lacks_are_left_alone(self):
         toad = make_species("Bufo bufo")
         more = HEADER + ",species,guidelines,scientific_terms,split"
         load(more, NEWT + ",Bufo bufo,Look at the belly.,true,val")
-        assert load(HEADER, NEWT) == ImportReport(unchanged=1)
+        assert load(HEADER, NEWT) == QueryImportReport(unchanged=1)
         query = Query.objects.get(query_id=7)
         assert list(query.species.all()) == [toad]
         assert (query.guidelines, query.scientific_terms, query.split) == (
@@ -74,7 +76,14 @@ class TestQueries:
             True,
             "val",
         )
-        assert load(more, NEWT + ",,,false,test") == ImportReport(updated=1)
+        report = load(more, NEWT + ",,,false,test")
+        assert report.updated == 1
+        assert report.rows[0].changes == (
+            ("split", "val", "test"),
+            ("guidelines", "Look at the belly.", ""),
+            ("scientific terms", "yes", "no"),
+            ("species", "Bufo bufo", ""),
+        )
         query.refresh_from_db()
         assert query.species.count() == 0
         assert (query.guidelines, query.scientific_terms, query.split) == ("", False, "test")
@@ -138,18 +147,92 @@ class TestQueries:
         call_command("import_queries", str(path), stdout=io.StringIO())
         assert Query.objects.get().query_id == 7
 
+    def test_a_number_that_was_given_here_is_no_number_of_a_file(self, new_query):
+        query = new_query("a toad")
+        line = f"{query.query_id},a newt,Species,Species ID,Amphibians"
+        report = load(HEADER, line, NEWT.replace("7", "99"))
+        assert (report.added, report.updated, report.left) == (1, 0, 1)
+        assert report.rows[0].left.startswith("no import brought it")
+        query.refresh_from_db()
+        assert (query.text, query.edits.count()) == ("a toad", 0)
+        assert load(HEADER, line, named=[query.query_id]).updated == 1
+        query.refresh_from_db()
+        assert query.text == "a newt"
+        # From now on it is the file's.
+        assert load(HEADER, line.replace("newt", "frog")).updated == 1
+
+    def test_what_was_judged_for_is_changed_only_where_it_is_named(
+        self, toy_model, open_query, admin
+    ):
+        make_images(1)
+        query = open_query("a newt", query_id=7, imported=True)
+        judge(query, admin, [0], "relevant")
+        other = "7,a frog,Species,Species ID,Amphibians"
+        report = load(HEADER, other)
+        assert (report.left, report.updated) == (1, 0)
+        [row] = report.rows
+        assert row.left.startswith("it has judgments")
+        assert ("text", "a newt", "a frog") in row.changes
+        query.refresh_from_db()
+        assert query.text == "a newt"
+        assert load(HEADER, other, named=[7]).updated == 1
+        query.refresh_from_db()
+        assert query.text == "a frog"
+
+    def test_a_dry_run_tells_what_would_be_and_changes_nothing(self, capsys, tmp_path):
+        load(HEADER, NEWT)
+        lines = (HEADER, NEWT.replace("a newt", "a crested newt"), "8,a frog,Species,Species ID,")
+        report = load(*lines, dry_run=True)
+        assert (report.added, report.updated) == (1, 1)
+        assert Query.objects.values_list("text", flat=True).get() == "a newt"
+        path = tmp_path / "queries.csv"
+        path.write_text("\n".join(lines))
+        call_command("import_queries", str(path), "--dry-run")
+        assert capsys.readouterr().out.splitlines() == [
+            "7: changed",
+            "  text: 'a newt' -> 'a crested newt'",
+            "1 added, 1 updated, 0 unchanged, 0 left as they are (a dry run)",
+        ]
+        assert Query.objects.values_list("text", flat=True).get() == "a newt"
+        assert load(*lines) == report
+
+    def test_the_page_shows_what_a_file_would_do_before_it_does(self, clients, new_query):
+        written = new_query("a toad", query_id=3)
+        lines = [HEADER, NEWT, '3,"a stork\n on its nest ",Species,Species ID,Birds']
+        client = clients["admin"]
+        upload = SimpleUploadedFile("q_val.csv", "\n".join(lines).encode())
+        page = client.post("/queries/import/", {"file": upload})
+        assert "no import brought it" in page.content.decode()
+        assert page.context["report"].added == 1
+        assert list(Query.objects.all()) == [written]
+        form = {"kept": page.context["kept"], "split": "", "import": ""}
+        assert client.post("/queries/import/", form).status_code == 302
+        assert Query.objects.get(query_id=7).split == "val"
+        written.refresh_from_db()
+        assert written.text == "a toad"
+        assert client.post("/queries/import/", form | {"update": "3"}).status_code == 302
+        written.refresh_from_db()
+        assert written.text == "a stork\n on its nest "
+        page = client.get(f"/queries/{written.pk}/").content.decode()
+        assert "<del>a toad</del>" in page
+        for broken in ({"kept": form["kept"][1:]}, {}):
+            page = client.post("/queries/import/", broken | {"import": ""})
+            assert page.status_code == 200
+            assert page.context["form"].errors
+
     def test_a_new_text_of_a_complete_query_is_refused(self, toy_model, open_query, admin):
         make_images(1)
-        query = open_query(query_id=7)
+        query = open_query(query_id=7, imported=True)
         judge(query, admin, [0], "relevant")
         query_transition(query=query, to_state="complete", by=admin, note="Enough.")
-        [refusal] = refusals(HEADER, "6,a frog,Species,Species ID,", NEWT)
+        lines = (HEADER, "6,a frog,Species,Species ID,", NEWT)
+        [refusal] = refusals(*lines, named=[7])
         assert refusal.startswith("queries.csv, line 3: The query is complete")
         assert Query.objects.count() == 1
 
     def test_a_new_text_of_an_open_query_makes_a_new_list(self, open_query, toy_model):
         make_images(3)
-        query = open_query("a newt", query_id=7)
+        query = open_query("a newt", query_id=7, imported=True)
         load(HEADER, "7,other,Species,Species ID,")
         run_jobs()
         query.refresh_from_db()

@@ -94,7 +94,7 @@ class SplitView(APIView):
         if dry_run:
             plan = split_plan(**options, released=released)
         else:
-            plan = queries_split(**options, released=released, expected=expected)
+            plan = queries_split(by=request.user, **options, released=released, expected=expected)
         answer = {
             "val": plan.sum.val,
             "test": plan.sum.test,

@@ -81,7 +81,10 @@ def split_queries(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             plan = queries_split(
-                **form.cleaned_data, released=released, expected=request.POST.get("expected", "")
+                by=request.user,
+                **form.cleaned_data,
+                released=released,
+                expected=request.POST.get("expected", ""),
             )
             moved = len(plan.moved)
             messages.success(

@@ -20,8 +20,9 @@ class Command(BaseCommand):
 
     help = (
         "Import queries from CSV files in INQUIRE's columns. All files or none; run twice, it "
-        "changes nothing. The split comes from a file's name (…_val.csv, …_test.csv), a split "
-        "column or --split."
+        "changes nothing. Queries that anybody has judged for, and those that no import brought, "
+        "stay as they are unless --update names them. The split comes from a file's name "
+        "(…_val.csv, …_test.csv), a split column or --split."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -33,12 +34,26 @@ class Command(BaseCommand):
             help="for every row (default: the first for new queries, and others keep theirs)",
         )
 
+        parser.add_argument(
+            "--update",
+            nargs="+",
+            type=int,
+            default=[],
+            metavar="NUMBER",
+            help="queries to change though they have judgments or no import brought them",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="tell what it would do, and change nothing"
+        )
+
     def handle(
         self,
         *args: Any,
         files: list[Path],
         split: str,
         benchmark: str | None,
+        update: list[int],
+        dry_run: bool,
         **options: Any,
     ) -> None:
         try:
@@ -50,7 +65,9 @@ class Command(BaseCommand):
             raise CommandError(f"{error.filename}: {error.strerror}") from error
         try:
             into = benchmark_named(benchmark) if benchmark else None
-            report = queries_import(files=contents, by=None, split=split, benchmark=into)
+            report = queries_import(
+                files=contents, by=None, split=split, benchmark=into, named=update, dry_run=dry_run
+            )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         except QueryImportRefused as error:
@@ -58,6 +75,10 @@ class Command(BaseCommand):
             raise CommandError(
                 f"Nothing was imported: {len(error.errors)} errors in the files."
             ) from error
-        self.stdout.write(
-            f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged"
-        )
+        for row in report.rows:
+            self.stdout.write(
+                f"{row.query_id}: " + (f"left, {row.left}" if row.left else "changed")
+            )
+            for name, before, after in row.changes:
+                self.stdout.write(f"  {name}: {before!r} -> {after!r}")
+        self.stdout.write(report.counts + (" (a dry run)" if dry_run else ""))
