@@ -85,7 +85,7 @@ def test_practice_tells_at_once_and_stores_the_score_alone(
     make_images(40)
     query = labeled_query(open_query, [annotator, other_annotator], admin)
     example_pin(query=query, image_id=FIRST_ID + 2, relevant=True, note="the tail", by=admin)
-    example_pin(query=query, image_id=FIRST_ID + 20, relevant=True, note="odd", by=admin)
+    example_pin(query=query, image_id=FIRST_ID + 20, relevant=True, note="an odd one", by=admin)
     client, ada = client_of(annotator), client_of(admin)
     assert client.post("/practice/", {"query": query.pk}).status_code == 404
     assert client.post("/practice/queries/", {"query": query.pk}).status_code == 403
@@ -116,7 +116,7 @@ def test_practice_tells_at_once_and_stores_the_score_alone(
         assert ("Wrong." if place <= 2 else "Right.") in page
         assert f"labeled {'relevant' if relevant else 'not relevant'}" in page
         assert ("the tail" in page) == (image == FIRST_ID + 2)
-        assert "odd" not in page
+        assert "an odd one" not in page
     assert "18 of 20 right" in client.get("/practice/?image=21").content.decode()
     row = Introduction.objects.get()
     assert (row.user, row.images, row.right) == (annotator, 20, 18)
