@@ -131,3 +131,43 @@ def test_a_list_is_labeled_to_its_end_with_a_thumb_at_360_pixels(
     progress = site.progress("ann", query)
     assert progress["judged"] == progress["candidates"] == size
     assert progress["stop"]["exhausted"] is True
+
+
+#: Windows as of phones, upright and on their side, and of notebooks at zooms up to 400 %.
+WINDOWS = (
+    (320, 256), (320, 460), (341, 300), (360, 640), (455, 256), (546, 307), (568, 320),
+    (667, 375), (683, 384), (844, 390), (1366, 560),
+)  # fmt: skip
+SHOWN = """() => {
+    const [image, box] = ["[data-canvas] img", "[data-canvas]"].map((one) =>
+        document.querySelector(one).getBoundingClientRect());
+    const size = (from, to, end) =>
+        Math.min(image[to], box[to], end) - Math.max(image[from], box[from], 0);
+    return Math.max(size("left", "right", innerWidth), size("top", "bottom", innerHeight));
+}"""
+
+
+def test_an_image_is_in_view_at_every_size_or_gets_no_label(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a cow")
+    page = log_in("otto")
+    open_label_page(page, site, query)
+    for width, height in WINDOWS:
+        page.set_viewport_size({"width": width, "height": height})
+        page.reload()
+        wait_painted(page, 1)
+        assert page.evaluate(SHOWN) >= 239, (width, height)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.set_viewport_size({"width": 546, "height": 307})
+    page.reload()
+    wait_painted(page, 1)
+    bottom = "window.scrollTo(0, document.body.scrollHeight)"
+    page.evaluate(bottom)
+    page.keyboard.press("n")
+    expect(page.locator("[data-hint]")).to_have_text("Not labeled: the image isn't in view.")
+    # The first key brings it back.
+    press(page, "n")
+    wait_painted(page, 2)
+    saved(page)
+    assert shown(page, "judged").inner_text() == "1"

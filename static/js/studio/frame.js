@@ -29,6 +29,8 @@ function mountButtons(studio) {
     root.querySelectorAll("[data-bar]").forEach((bar) => {
       bar.hidden = bar.dataset.bar !== view;
     });
+    // In a window of little height the page scrolls.
+    root.querySelector("[data-stage]").scrollIntoView({ block: "nearest", behavior: "instant" });
   });
 }
 
