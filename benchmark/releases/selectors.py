@@ -163,7 +163,7 @@ def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:
 def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | None:
     """What the release's own certificate says, of the validation split alone where the user may not
     see the test labels; None where there is none. Members as in `ReleaseCertificate`, with the
-    recall and the confidence in percent, rounded down.
+    recall and the confidence in percent, rounded down, and `complete`.
     """
     whole = labels_visible_to(user, release, "test")
     name = RELEASE_CERTIFICATE_FILE if whole else VAL_RELEASE_CERTIFICATE_FILE
@@ -180,7 +180,7 @@ def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | Non
         )
         if value is not None
     }
-    return found | percents
+    return found | percents | {"complete": found.get("judged") == found["unjudged"]}
 
 
 def access_of(entry: dict[str, Any]) -> Access:

@@ -211,6 +211,7 @@ def release_missing_at_most(
     fraction: float,
     *,
     seeds: tuple[int, int] | None = None,
+    possible: int | None = None,
     confidence: float = 0.95,
 ) -> int | None:
     """M_u = max {M : P(Bin(M, f) ≤ x) > α}, the relevant among all that was unjudged when queries
@@ -218,8 +219,9 @@ def release_missing_at_most(
     audits that aren't finished count as hits.
 
     `seeds` are (recognized, mixed in): known positives that the auditors didn't know. The fraction
-    becomes f·s_L then, and of α two fifths go to s_L and three fifths to M_u. None where no seed
-    was recognized: the audits say nothing.
+    becomes f·s_L then, and of α two fifths go to s_L and three fifths to M_u. `possible` is how
+    many there can be at all, whatever was drawn: all that was unjudged, or less where it was judged
+    since. None without it where no seed was recognized: the audits say nothing.
 
     ValueError: negative hits, a fraction outside 0 to 1, seeds as in sensitivity_at_least.
     """
@@ -230,7 +232,7 @@ def release_missing_at_most(
         raise ValueError(f"hits must not be negative: {hits}")
     effective, error = _effective(fraction, seeds, confidence)
     if not effective:
-        return None
+        return possible
 
     def too_many(missing: int) -> bool:
         return bool(betaincc(hits + 1, missing - hits, effective) <= error)
@@ -238,7 +240,8 @@ def release_missing_at_most(
     most = hits + 1
     while not too_many(most):
         most *= 2
-    return bisect_left(range(most), True, lo=hits + 1, key=too_many) - 1
+    at_most = bisect_left(range(most), True, lo=hits + 1, key=too_many) - 1
+    return at_most if possible is None else min(at_most, possible)
 
 
 def release_recall_at_least(
@@ -248,6 +251,7 @@ def release_recall_at_least(
     hits: int,
     fraction: float,
     seeds: tuple[int, int] | None = None,
+    possible: int | None = None,
     confidence: float = 0.95,
 ) -> float | None:
     """found / (found at audit + M_u), over all queries of the release: images found now, and when
@@ -255,7 +259,9 @@ def release_recall_at_least(
     was found since than M_u, so that the bound is known to have failed. The rest and errors as in
     release_missing_at_most.
     """
-    missing = release_missing_at_most(hits, fraction, seeds=seeds, confidence=confidence)
+    missing = release_missing_at_most(
+        hits, fraction, seeds=seeds, possible=possible, confidence=confidence
+    )
     if not found or missing is None or found > found_at_audit + missing:
         return None
     return found / (found_at_audit + missing)

@@ -23,7 +23,7 @@ from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
-from tests.benchmark.snapshots import header, image, pair, query, write_snapshot
+from tests.benchmark.snapshots import header, image, judgment, pair, query, write_snapshot
 from tests.benchmark.test_verify_release import run
 from tests.benchmark.toy import make_list, make_query
 from tests.conftest import client_of
@@ -133,7 +133,9 @@ class TestMaking:
         assert made == {
             "confidence": 0.95, "queries": 2, "queries_left_out": 0, "queries_besides": 1,
             "keys": [{"key": bytes(ReleaseKey.objects.get().key).hex(), "share": 0.3}],
-            "fraction": 0.3, "unjudged": 120, "drawn": drawn, "hits": 3, "not_judged": 0,
+            "fraction": 0.3, "unjudged": 120,
+            "judged": ReleaseDraw.objects.filter(query__state="complete").count(),
+            "drawn": drawn, "hits": 3, "not_judged": 0,
             "found_at_audit": 20, "found": 22, "seeds": 0, "recognized": 0,
             "sensitivity_at_least": None, "missing_at_most": missing,
             "recall_at_least": 22 / (20 + missing),
@@ -234,6 +236,70 @@ class TestMaking:
         assert "nothing to check" in verify(folder)[1]
 
 
+class TestWhatIsLeft:
+    """266 pairs could be selected, and the formula alone allows for 298 relevant ones."""
+
+    SELECTABLE = range(101, 367)
+
+    def certificate(self, folder: Path, judged: int, relevant: int = 0, seeds: int = 0) -> Any:
+        """Of the first so many `judged` since, of these so many relevant."""
+        labels = [
+            (number, "relevant" if place < relevant else NO)
+            for place, number in enumerate(self.SELECTABLE[:judged])
+        ]
+        return release_certificate(
+            write_snapshot(
+                folder,
+                header=header(),
+                queries=[query(7)],
+                pairs=[pair(7, number, True) for number in range(1, 6)]
+                + [pair(7, number, label == "relevant") for number, label in labels],
+                judgments=[judgment(7, number, label) for number, label in labels],
+                release_audits=[ReleasedAudit(7, 1, "test", "ab" * 32, 0.01, True, 266, 5)],
+                audited=[AuditedImage(7, one, 1, False, "", False) for one in self.SELECTABLE],
+                seeds=[Seed(7, number, "relevant") for number in range(1, seeds + 1)],
+            )
+        )
+
+    @pytest.mark.parametrize(
+        ("judged", "relevant", "seeds", "missing", "recall"),
+        [
+            (0, 0, 0, 266, 5 / 271),
+            (100, 0, 0, 166, 5 / 171),
+            (100, 3, 0, 169, 8 / 174),
+            # Whoever overlooks images may have overlooked those.
+            (100, 0, LEAST_SEEDS, 266, 5 / 271),
+            (266, 0, 0, 0, 1),
+            (266, 4, 0, 4, 1),
+            (266, 4, LEAST_SEEDS, 4, 1),
+        ],
+    )
+    def test_no_more_is_missing_than_is_left(
+        self, tmp_path: Path, judged: int, relevant: int, seeds: int, missing: int, recall: float
+    ) -> None:
+        found = self.certificate(tmp_path, judged, relevant, seeds)
+        assert (found.missing_at_most, found.recall_at_least) == (missing, recall)
+        assert found.complete == (judged == 266)
+
+
+def test_a_release_that_is_labeled_whole_says_so(
+    corpus: None, annotator: Any, reviewer: Any, export: Callable[..., Path]
+) -> None:
+    made = handed_in(1, annotator, split="val")
+    audit(made, annotator)
+    judged = {one - FIRST_ID for one in made.judgments.values_list("image", flat=True)}
+    judge(made, reviewer, set(range(IMAGES)) - judged, NO)
+    complete(made, reviewer)
+    folder = export()
+    found = written(folder)
+    assert (found["judged"], found["missing_at_most"]) == (found["unjudged"], 0)
+    assert found["recall_at_least"] == 1
+    assert "labeled completely" in (folder / "DATASHEET.md").read_text(encoding="utf-8")
+    page = client_of(reviewer).get(f"/releases/{Release.objects.get().pk}/").content.decode()
+    assert "The lists are complete" in page
+    assert verify(folder)[0] == 0
+
+
 class TestSeeds:
     def test_are_judged_as_second_opinions_and_verified(
         self, corpus: None, annotator: Any, other_annotator: Any, reviewer: Any, settings: Any,
@@ -258,7 +324,8 @@ class TestSeeds:
             pairs=[pair(7, number, True) for number in range(1, 41)],
             images=[image(number) for number in range(1, 41)],
             release_audits=[ReleasedAudit(7, 1, "test", "ab" * 32, 0.1, True, 500, 40)],
-            audited=[AuditedImage(7, 50, 1, True, "relevant", False)],
+            audited=[AuditedImage(7, 50, 1, True, "relevant", False)]
+            + [AuditedImage(7, number, 1, False, "", False) for number in range(51, 550)],
             seeds=[Seed(7, number, NO if number == 1 else "relevant")
                    for number in range(1, count + 1)],
         )  # fmt: skip

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
+from math import inf
+from operator import attrgetter
 from typing import Any, Final
 
 from benchmark.releases.snapshot.snapshot import Snapshot
@@ -15,6 +18,8 @@ from labeling.audits.bounds import (
 
 #: Fewer seeds say too little: the bound is then stated without them.
 LEAST_SEEDS: Final = 30
+#: After the last judged pair and its judgments.
+_NO_MORE: Final[tuple[tuple[float, float], Any]] = ((inf, inf), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,10 @@ class ReleaseCertificate:
     """The least share among them."""
     unjudged: int
     """Pairs that could be selected."""
+    judged: int
+    """Of these, the ones that have a judgment in the release, drawn or not."""
     drawn: int
-    """Pairs that were."""
+    """Pairs that were selected."""
     hits: int
     """Of these, the ones not judged not relevant."""
     not_judged: int
@@ -62,10 +69,17 @@ class ReleaseCertificate:
     """What the seeds say of relevant images that people recognize; None where there are fewer than
     LEAST_SEEDS: the bound takes them for all recognized then."""
     missing_at_most: int | None
-    """Relevant pairs that could be selected; None where no seed was recognized."""
+    """Relevant pairs that could be selected: never more than are left once those that everybody
+    judged not relevant are taken off. Those are taken for seen rightly without seeds, and where
+    all is judged."""
     recall_at_least: float | None
     """found / (found_at_audit + missing_at_most); None where it says nothing, see
     `labeling.audits.bounds.release_recall_at_least`."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that could be selected is judged, so that nothing is left to bound."""
+        return self.judged == self.unjudged
 
 
 def release_certificate(snapshot: Snapshot, split: str = "") -> ReleaseCertificate | None:
@@ -83,14 +97,22 @@ def release_certificate(snapshot: Snapshot, split: str = "") -> ReleaseCertifica
         if one.relevant and one.rank is not None and one.query_id in covered
     }
     found = len(relevant)
-    unjudged = drawn = hits = not_judged = unknown = 0
+    unjudged = drawn = hits = not_judged = unknown = since = negative = 0
+    votes = groupby(snapshot.judgments(), key=attrgetter("query_id", "image_id"))
+    judged_pair, given = next(votes, _NO_MORE)
     for image in snapshot.audited():
         if image.query_id not in named:
             continue
         if not image.audit:
             unknown += 1
             continue
-        relevant.discard((image.query_id, image.image_id))
+        pair = (image.query_id, image.image_id)
+        while judged_pair < pair:
+            judged_pair, given = next(votes, _NO_MORE)
+        if judged_pair == pair:
+            since += 1
+            negative += all(one.relevance == "not_relevant" for one in given)
+        relevant.discard(pair)
         unjudged += 1
         drawn += image.drawn
         hits += image.drawn and image.label != "not_relevant"
@@ -104,6 +126,7 @@ def release_certificate(snapshot: Snapshot, split: str = "") -> ReleaseCertifica
         "hits": hits,
         "fraction": fraction,
         "seeds": seeds,
+        "possible": unjudged - negative if seeds is None or since == unjudged else unjudged,
         "confidence": confidence,
     }
     released = snapshot.queries_of(split) if split else snapshot.labeled_queries
@@ -115,6 +138,7 @@ def release_certificate(snapshot: Snapshot, split: str = "") -> ReleaseCertifica
         keys=keys,
         fraction=fraction,
         unjudged=unjudged,
+        judged=since,
         drawn=drawn,
         hits=hits,
         not_judged=not_judged,
