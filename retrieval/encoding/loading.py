@@ -1,5 +1,9 @@
 """Loads CLIP models with open_clip: the small demo model, published models and local weights.
 
+Some models take their tokenizer, or the configuration of their text side, from a repository of
+huggingface.co. Its files are looked for in VAR_DIR/tokenizers/OWNER/NAME first, so that a machine
+without a connection can have them.
+
 torch is imported only when a model is loaded.
 """
 
@@ -7,18 +11,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
 
 from retrieval.encoding.model_specs import (
+    HUB_ADDRESS,
     RANDOM_SEED,
     RANDOM_TAG,
     ModelSpecError,
     Source,
+    first_line,
     read_config,
     resolve,
 )
 from retrieval.encoding.open_clip_import import open_clip_module
 
+#: Members of a text side's configuration that name a repository.
+_REPOSITORIES: Final = ("hf_tokenizer_name", "hf_model_name")
 FAILURES = (RuntimeError, OSError, ImportError, KeyError, TypeError, ValueError)
 
 
@@ -52,8 +63,56 @@ def load_open_clip(spec: str, device: str) -> tuple[Any, Any, Any]:
 
 def not_loaded(source: Source, error: Exception) -> ModelSpecError:
     """Say in one line why a model could not be loaded."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return ModelSpecError(source.spec, f"it could not be loaded ({reason})")
+    return ModelSpecError(source.spec, f"it could not be loaded ({first_line(error)})")
+
+
+def tokenizer_folder(repository: str) -> Path:
+    """Where the files of a repository with a tokenizer are looked for before the hub."""
+    return Path(settings.VAR_DIR) / "tokenizers" / repository
+
+
+def _with_local_repositories(config: dict[str, Any]) -> dict[str, Any]:
+    """A model's configuration, with the folders of those repositories whose files are here."""
+    text = dict(config.get("text_cfg", {}))
+    for member in _REPOSITORIES:
+        if (name := text.get(member)) and tokenizer_folder(name).is_dir():
+            text[member] = str(tokenizer_folder(name))
+    return {**config, "text_cfg": text}
+
+
+def _built(source: Source, name: str, config: dict[str, Any], options: dict[str, Any]) -> Any:
+    """Register a configuration under a name of open_clip, and build it; the model, its preparation
+    of images and its tokenizer."""
+    open_clip = open_clip_module()
+    from open_clip.factory import _MODEL_CONFIGS
+
+    _MODEL_CONFIGS[name] = config = _with_local_repositories(config)
+    text = config["text_cfg"]
+    repository = ""
+    try:
+        if repository := text.get("hf_model_name", ""):
+            from transformers import AutoConfig
+
+            AutoConfig.from_pretrained(repository)
+        repository = text.get("hf_tokenizer_name", "")
+        tokenizer = open_clip.get_tokenizer(name)
+    except FAILURES as error:
+        if not repository:
+            raise
+        raise _unavailable(source, repository, error) from error
+    model, _, preprocess = open_clip.create_model_and_transforms(
+        name, precision="fp32", pretrained_image=False, pretrained_text=False, **options
+    )
+    return model, preprocess, tokenizer
+
+
+def _unavailable(source: Source, repository: str, error: Exception) -> ModelSpecError:
+    """Says which files to copy where."""
+    return ModelSpecError(
+        source.spec,
+        f"the tokenizer {repository} could not be had ({first_line(error)}); without a connection "
+        f"copy the JSON files of {HUB_ADDRESS}{repository} into {tokenizer_folder(repository)}",
+    )
 
 
 def _load_named(source: Source, device: str) -> tuple[Any, Any, Any]:
@@ -70,23 +129,14 @@ def _load_named(source: Source, device: str) -> tuple[Any, Any, Any]:
     pretrained = None if source.tag == RANDOM_TAG else source.tag
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(RANDOM_SEED)
-        model, _, preprocess = open_clip.create_model_and_transforms(
-            name,
-            pretrained=pretrained,
-            device=device,
-            precision="fp32",
-            pretrained_image=False,
-        )
-    return model, preprocess, open_clip.get_tokenizer(name)
+        options = {"pretrained": pretrained, "device": device}
+        return _built(source, name, open_clip.get_model_config(name), options)
 
 
 def _load_local(source: Source, device: str) -> tuple[Any, Any, Any]:
     """Build the configured model under a private name, then load the weights into it."""
-    open_clip = open_clip_module()
-    from open_clip.factory import _MODEL_CONFIGS
-
     assert source.config is not None
-    assert source.weights is not None
+    weights = source.weights or _hub_weights(source)
     config = read_config(source)
     model_config = json.loads(json.dumps(config["model_cfg"]))
     text = model_config["text_cfg"]
@@ -100,9 +150,9 @@ def _load_local(source: Source, device: str) -> tuple[Any, Any, Any]:
     if text.get("hf_tokenizer_name") and (source.config.parent / "tokenizer_config.json").is_file():
         text["hf_tokenizer_name"] = str(source.config.parent)
     private = "local-" + hashlib.sha256(str(source.config.resolve()).encode()).hexdigest()[:16]
-    _MODEL_CONFIGS[private] = model_config
     preprocess_config = config["preprocess_cfg"]
-    options = {
+    options: dict[str, Any] = {"pretrained": str(weights), "device": device}
+    options |= {
         f"image_{key}": preprocess_config[field]
         for key, field in (
             ("mean", "mean"),
@@ -112,12 +162,12 @@ def _load_local(source: Source, device: str) -> tuple[Any, Any, Any]:
         )
         if field in preprocess_config
     }
-    model, _, preprocess = open_clip.create_model_and_transforms(
-        private,
-        pretrained=str(source.weights),
-        device=device,
-        precision="fp32",
-        pretrained_image=False,
-        **options,
-    )
-    return model, preprocess, open_clip.get_tokenizer(private)
+    return _built(source, private, model_config, options)
+
+
+def _hub_weights(source: Source) -> str:
+    """Fetch the weights of a repository, unless they were before; where they are."""
+    open_clip_module()
+    from open_clip.pretrained import download_pretrained_from_hf
+
+    return str(download_pretrained_from_hf(source.hub))

@@ -1,4 +1,4 @@
-"""Names of models: "demo", a model of open_clip with a tag, or local files.
+"""Names of models: "demo", a model of open_clip with a tag, one of a hub, or local files.
 
 Nothing is loaded here but configurations, and torch is not imported: `retrieval.encoding.loading`
 loads weights.
@@ -7,6 +7,7 @@ loads weights.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,14 +19,24 @@ from core.errors import Conflict
 DEMO_MODEL_DIR = Path(retrieval.__file__).parents[1] / "demo" / "model"
 CONFIG_NAME = "open_clip_config.json"
 WEIGHTS_NAME = "open_clip_model.safetensors"
+#: What a folder's weights may be called; the first that is there is read, as open_clip does.
+WEIGHTS_NAMES = (
+    WEIGHTS_NAME, "open_clip_pytorch_model.safetensors", "open_clip_pytorch_model.bin",
+    "open_clip_pytorch_model.pth", "model.safetensors", "pytorch_model.bin", "pytorch_model.pth",
+    "model.pth",
+)  # fmt: skip
+HUB = "hf-hub:"
+LOCAL = "local-dir:"
 #: In the folder of a context model; see `retrieval.context.encoders`.
 CONTEXT_NAME = "context.json"
 RANDOM_TAG = "random"
 RANDOM_SEED = 20240
+HUB_ADDRESS = "https://huggingface.co/"
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 ACCEPTED = (
     'accepted are "demo", "NAME/TAG" (an open_clip model and pretrained tag), "NAME/random", '
-    f"a directory holding {CONFIG_NAME} and {WEIGHTS_NAME}, or "
-    '"/path/config.json:/path/weights.safetensors"'
+    f'"{HUB}OWNER/NAME" (of huggingface.co, with {CONFIG_NAME}), a directory holding {CONFIG_NAME} '
+    f'and {WEIGHTS_NAME} (or "{LOCAL}DIRECTORY"), or "/path/config.json:/path/weights.safetensors"'
 )
 
 
@@ -51,11 +62,14 @@ class ModelDescription:
 
 @dataclass(frozen=True)
 class Source:
-    """A resolved spec: an open_clip name and tag, or a configuration with a weights file."""
+    """A resolved spec: an open_clip name and tag, or a configuration with a weights file, which of
+    a repository of the hub is fetched when it is loaded."""
 
     spec: str
     name: str
     tag: str = ""
+    hub: str = ""
+    """OWNER/NAME on huggingface.co."""
     config: Path | None = None
     weights: Path | None = None
 
@@ -83,13 +97,19 @@ def describe(spec: str) -> ModelDescription:
 def resolve(spec: str) -> Source:
     """Return what a spec names, looking for files but not into them; ModelSpecError as above.
 
-    Whether open_clip's model has such a pretrained tag is seen when it is loaded.
+    A model of the hub has its configuration fetched, which is small. Whether open_clip's model has
+    such a pretrained tag is seen when it is loaded.
     """
     cleaned = spec.strip()
     if cleaned == "demo":
         return _directory(spec, "demo", DEMO_MODEL_DIR)
     if not cleaned:
         raise ModelSpecError(spec, "the name is empty")
+    if cleaned.startswith(HUB):
+        return _of_hub(spec, cleaned.removeprefix(HUB))
+    if cleaned.startswith(LOCAL):
+        folder = Path(cleaned.removeprefix(LOCAL))
+        return _directory(spec, folder.name, folder)
     if ":" in cleaned:
         config, _, weights = cleaned.partition(":")
         return _files(spec, Path(weights).stem, Path(config), Path(weights))
@@ -101,6 +121,28 @@ def resolve(spec: str) -> Source:
     if not _published_config(name).is_file():
         raise ModelSpecError(spec, f"open_clip knows no model called {name!r}")
     return Source(spec, cleaned, tag)
+
+
+def _of_hub(spec: str, name: str) -> Source:
+    """A repository of huggingface.co that open_clip's authors or others published for it."""
+    if not _REPOSITORY.fullmatch(name):
+        raise ModelSpecError(spec, f"{name!r} is not OWNER/NAME")
+    # Slow to import.
+    from huggingface_hub import hf_hub_download
+
+    try:
+        config = hf_hub_download(name, CONFIG_NAME)
+    except (OSError, ValueError) as error:
+        reason = f"{CONFIG_NAME} of {name} could not be fetched ({first_line(error)})"
+        advice = f"copy {HUB_ADDRESS}{name} into a folder, and name that"
+        raise ModelSpecError(spec, f"{reason}; without a connection {advice}") from error
+    return Source(spec, f"{HUB}{name}", hub=name, config=Path(config))
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in one line."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def _published_config(name: str) -> Path:
@@ -140,7 +182,9 @@ def _directory(spec: str, name: str, directory: Path) -> Source:
         raise ModelSpecError(spec, f"there is no directory {directory}")
     if (directory / CONTEXT_NAME).is_file():
         raise ModelSpecError(spec, "`add_context` makes its embeddings, from those of its base")
-    return _files(spec, name, directory / CONFIG_NAME, directory / WEIGHTS_NAME)
+    there = (directory / one for one in WEIGHTS_NAMES if (directory / one).is_file())
+    weights = next(there, directory / WEIGHTS_NAME)
+    return _files(spec, name, directory / CONFIG_NAME, weights)
 
 
 def _files(spec: str, name: str, config: Path, weights: Path) -> Source:
