@@ -102,6 +102,15 @@ class Environment:
             raise BadSetting(f"{name}={value!r}: write a rate such as 6000/minute.")
         return int(number), PERIODS[period]
 
+    def limits(self, name: str, default: str, count: int) -> list[tuple[int, int]]:
+        """So many limits, written "10/15, 30/15": how many, within how many minutes."""
+        value = self.text(name, default)
+        limits = [one.split("/") for one in value.replace(" ", "").split(",")]
+        whole = all(part.isdecimal() and 0 < int(part) < 10**6 for one in limits for part in one)
+        if not whole or [len(one) for one in limits] != [2] * count:
+            raise BadSetting(f"{name}={value!r}: write {count} limits such as {default}.")
+        return [(int(number), int(minutes)) for number, minutes in limits]
+
     def words(self, name: str, default: list[str]) -> list[str]:
         """A comma-separated list; blank items are dropped."""
         words = [word.strip() for word in self.text(name).split(",")]

@@ -114,6 +114,25 @@ class PasswordLink(models.Model):
         return f"link of {self.user_id}"
 
 
+class LoginAddress(models.Model):
+    """An address from which a person has logged in, whose limit they aren't held to there."""
+
+    user = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="login_addresses", db_index=False
+    )
+    address = models.GenericIPAddressField(help_text="as annotator.web.lockout counts it")
+    last_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "address"], name="login_address_once"),
+        ]
+        indexes = [models.Index(fields=["address"], name="login_address")]
+
+    def __str__(self) -> str:
+        return f"{self.address} of {self.user_id}"
+
+
 class TokenRequests(models.Model):
     """How many requests a token was sent with in the present period of API_RATE. The table is
     unlogged: a crash of the database empties it, and counting waits for no disk.

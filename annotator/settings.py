@@ -340,11 +340,15 @@ if OIDC_ISSUER:
 
 # Wrong passwords that stop further tries, and the minutes within which they count. The first limit
 # is for one who mistypes, the second for one name from many addresses, the third for many names
-# from one address: a class behind one address mistypes too, and does not wait long.
+# from one address, of which those don't count that have logged in from there: a class behind one
+# address mistypes too, and does not wait long.
 LOGIN_LIMITS = [
-    (("username", "ip_address"), 10, 15),
-    (("username",), 30, 15),
-    (("ip_address",), 50, 5),
+    (counted, *limit)
+    for counted, limit in zip(
+        (("username", "ip_address"), ("username",), ("ip_address",)),
+        env.limits("LOGIN_LIMITS", "10/15, 30/15, 100/5", 3),
+        strict=True,
+    )
 ]
 AXES_HANDLER = "annotator.web.lockout.LoginLimits"
 AXES_FAILURE_LIMIT = 1

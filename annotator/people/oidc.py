@@ -93,18 +93,25 @@ class Backend(_Described, OIDCAuthenticationBackend):
         which the library checks the first and the last alone.
         """
         issuer = description(settings.OIDC_ISSUER)["issuer"]
-        return jwt.decode(
+        payload: dict[str, Any] = jwt.decode(
             token, key, algorithms=[self.OIDC_RP_SIGN_ALGO], audience=self.OIDC_RP_CLIENT_ID,
             issuer=issuer, leeway=60, options={"require": ["exp", "sub"]},
         )  # fmt: skip
+        # OpenID Connect Core 1.0, 3.1.3.7, steps 4 and 5.
+        several = isinstance(payload["aud"], list) and len(payload["aud"]) > 1
+        if (several or "azp" in payload) and payload.get("azp") != self.OIDC_RP_CLIENT_ID:
+            raise Forbidden(f"{provider_host()} made this log-in for another application.")
+        return payload
 
     def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> User:
         """The person, with the role of their groups. Forbidden: they may not log in."""
-        claims = payload | self.get_userinfo(access_token, id_token, payload)
-        if claims["sub"] != payload["sub"]:
+        about = self.get_userinfo(access_token, id_token, payload)
+        if not payload["sub"] or not about.get("sub"):
+            raise Forbidden(f"{provider_host()} doesn't say who you are: its answer has no “sub”.")
+        if about["sub"] != payload["sub"]:
             raise SuspiciousOperation("The provider's two answers are about two people.")
-        groups = claims.get(settings.OIDC_GROUPS_CLAIM) or []
-        names = {groups} if isinstance(groups, str) else {*map(str, groups)}
+        claims = payload | about
+        names = _group_names(claims.get(settings.OIDC_GROUPS_CLAIM))
         roles = [Role(settings.OIDC_ROLES[name]) for name in names & settings.OIDC_ROLES.keys()]
         if not roles:
             raise Forbidden(f"None of your groups at {provider_host()} may log in. Ask an admin.")
@@ -119,6 +126,15 @@ class Backend(_Described, OIDCAuthenticationBackend):
     def get_user(self, user_id: int) -> User | None:
         """The person of a session, unless they are deactivated."""
         return ModelBackend.get_user(self, user_id)
+
+
+def _group_names(claim: Any) -> set[str]:
+    """The groups of a claim: a name, or a list of names. Forbidden for anything else."""
+    groups = [] if claim is None else [claim] if isinstance(claim, str) else claim
+    if not isinstance(groups, list) or not all(isinstance(one, str) for one in groups):
+        name = settings.OIDC_GROUPS_CLAIM
+        raise Forbidden(f"{provider_host()} names no groups in “{name}”. Ask an admin.")
+    return set(groups)
 
 
 class _Answered(_Described):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from contextlib import suppress
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
@@ -13,7 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.crypto import get_random_string
 
-from annotator.models import Theme, User
+from annotator.models import LoginAddress, Theme, User
 from benchmark.releases.models import Release
 from core.access import Role
 from core.errors import Conflict, Forbidden
@@ -55,14 +56,34 @@ def user_create(*, username: str, role: Role, password: str, update: bool = Fals
 @transaction.atomic
 def person_invite(*, username: str, role: Role, subject: str | None = None) -> User:
     """Create a person without a password, who sets one by a link, or whom the provider of log-ins
-    knows as `subject`. ValidationError: a bad name, or one that is taken.
+    knows as `subject`. ValidationError: a bad name, or one that is taken or looks like one.
     """
     user = User(username=username, role=role, subject=subject)
     user.is_staff = user.is_superuser = role == Role.ADMIN
     user.set_unusable_password()
     user.full_clean()
+    key = _looks(username)
+    names = User.objects.values_list("username", flat=True)
+    if alike := next((one for one in names.iterator() if _looks(one) == key), None):
+        raise ValidationError({"username": f"It can't be told from “{alike}”, which is taken."})
     user.save()
     return user
+
+
+def _looks(name: str) -> str:
+    """What a name looks like: in one case and width (RFC 8265, UsernameCaseMapped), its letters
+    those of the Latin script that they are confused with (Unicode Technical Standard 39)."""
+    # Its tables are read when it is imported.
+    from confusable_homoglyphs import categories, confusables
+
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    latin = ""
+    for letter in folded:
+        found = None
+        if categories.alias(letter) not in ("LATIN", "COMMON"):
+            found = confusables.is_confusable(letter, preferred_aliases=["latin"])
+        latin += found[0]["homoglyphs"][0]["c"] if found else letter
+    return latin.casefold()
 
 
 @transaction.atomic
@@ -160,7 +181,7 @@ def person_leave(*, user: User, by: User) -> str:
         username=pseudonym, first_name="", last_name="", email="", last_login=None,
         theme=Theme.SYSTEM, time_zone="UTC", subject=None,
     )  # fmt: skip
-    for personal in (LabelingPreferences, Introduction):
+    for personal in (LabelingPreferences, Introduction, LoginAddress):
         personal.objects.filter(user=user.pk).delete()
     mentions_rename(name=name, pseudonym=pseudonym)
     for record in (AccessAttempt, AccessLog, AccessFailureLog):

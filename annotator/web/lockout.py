@@ -3,15 +3,21 @@
 from contextlib import suppress
 from datetime import timedelta
 from ipaddress import IPv6Address, IPv6Network, ip_address
-from typing import Any
+from typing import Any, Final
 
 from axes.handlers.database import AxesDatabaseHandler
+from axes.helpers import get_client_username
 from django.conf import settings
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
+from annotator.models import LoginAddress, User
 from annotator.web.problems import is_api, problem_response
+
+#: How long an address is one's own after a log-in.
+KNOWN_FOR: Final = timedelta(days=90)
 
 
 def client_address(request: HttpRequest) -> str | None:
@@ -55,7 +61,15 @@ class LoginLimits(AxesDatabaseHandler):
         """
         exceeded = []
         recorded = self.get_user_attempts(request, credentials)
-        for attempts, (_, limit, minutes) in zip(recorded, settings.LOGIN_LIMITS, strict=True):
+        known = self._known_from(request.axes_ip_address)  # type: ignore[attr-defined]
+        name = get_client_username(request, credentials)
+        for attempts, (counted, limit, minutes) in zip(
+            recorded, settings.LOGIN_LIMITS, strict=True
+        ):
+            if counted == ("ip_address",):
+                if name in known:
+                    continue
+                attempts = attempts.exclude(username__in=known)
             since = request.axes_attempt_time - timedelta(minutes=minutes)  # type: ignore[attr-defined]
             failures = attempts.filter(attempt_time__gt=since).aggregate(
                 sum=Sum("failures_since_start", default=0)
@@ -64,6 +78,22 @@ class LoginLimits(AxesDatabaseHandler):
                 exceeded.append(minutes)
         request.lockout_minutes = max(exceeded, default=0)  # type: ignore[attr-defined]
         return len(exceeded)
+
+    def user_logged_in(self, sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> None:
+        """Forget their wrong passwords, and remember where they logged in for KNOWN_FOR."""
+        super().user_logged_in(sender, request, user, **kwargs)
+        address = request.axes_ip_address  # type: ignore[attr-defined]
+        if address:
+            LoginAddress.objects.filter(user=user, last_at__lt=timezone.now() - KNOWN_FOR).delete()
+            LoginAddress.objects.update_or_create(
+                user=user, address=address, defaults={"last_at": timezone.now()}
+            )
+
+    @staticmethod
+    def _known_from(address: str | None) -> set[str]:
+        """The names of who has logged in from an address: they mistype, and guess nobody's."""
+        people = User.objects.filter(login_addresses__address=address)
+        return set(people.values_list("username", flat=True))
 
     def reset_user_attempts(
         self, request: HttpRequest, credentials: dict[str, Any] | None = None

@@ -80,7 +80,9 @@ def _with_local_repositories(config: dict[str, Any]) -> dict[str, Any]:
     return {**config, "text_cfg": text}
 
 
-def _built(source: Source, name: str, config: dict[str, Any], options: dict[str, Any]) -> Any:
+def _built(
+    source: Source, name: str, config: dict[str, Any], options: dict[str, Any]
+) -> tuple[Any, Any, Any]:
     """Register a configuration under a name of open_clip, and build it; the model, its preparation
     of images and its tokenizer."""
     open_clip = open_clip_module()

@@ -4,10 +4,19 @@ import pytest
 from axes.models import AccessAttempt
 from django.db.models import F
 
+from annotator.environment import BadSetting, Environment
+from annotator.people.services import person_leave
+from core.access import Role
+from tests.conftest import person
 from tests.people import PASSWORD
 
 pytestmark = pytest.mark.django_db
 TYPE = "application/problem+json"
+
+
+@pytest.fixture(autouse=True)
+def limits(settings):
+    settings.LOGIN_LIMITS = [*settings.LOGIN_LIMITS[:2], (("ip_address",), 50, 5)]
 
 
 def try_page(client, password, name="ann", address="10.0.0.1", page="/login/"):
@@ -60,6 +69,47 @@ def test_sixty_names_from_one_address_are_stopped_and_the_address_is_free_soon(c
     client.logout()
     pass_time(minutes=5)
     assert try_page(client, PASSWORD).status_code == 302
+
+
+def test_a_class_behind_one_address_mistypes_and_nobody_waits(client, reviewer):
+    """Its people have logged in from there before, and the reviewer is one of them."""
+    names = [person(f"pupil{number}", Role.ANNOTATOR).username for number in range(30)]
+    for name in (*names, "rita"):
+        assert try_page(client, PASSWORD, name=name).status_code == 302
+        client.logout()
+    for _ in range(2):
+        for name in names:
+            assert try_page(client, "wrong", name=name).status_code == 200
+    for name in (*names, "rita"):
+        assert try_page(client, PASSWORD, name=name).status_code == 302
+        client.logout()
+    # Who guesses names there is stopped, and those people aren't.
+    statuses = [try_page(client, "wrong", name=f"name{number}") for number in range(50)]
+    assert statuses[-1].status_code == 429
+    assert try_page(client, PASSWORD, name="rita").status_code == 302
+    client.logout()
+    assert (
+        try_page(client, PASSWORD, name=person("new", Role.ANNOTATOR).username).status_code == 429
+    )
+
+
+def test_an_address_is_ones_own_for_ninety_days_and_until_one_leaves(client, annotator, admin):
+    try_page(client, PASSWORD)
+    assert annotator.login_addresses.get().address == "10.0.0.1"
+    client.logout()
+    annotator.login_addresses.update(last_at=F("last_at") - timedelta(days=91))
+    try_page(client, PASSWORD, address="10.0.0.2")
+    assert annotator.login_addresses.get().address == "10.0.0.2"
+    person_leave(user=annotator, by=admin)
+    assert not annotator.login_addresses.exists()
+
+
+@pytest.mark.parametrize(
+    "value", ["10/15", "10/15, 30/15, 0/5", "10/15, 30/15, 50", "a/b, c/d, e/f"]
+)
+def test_limits_that_are_none_are_told(value):
+    with pytest.raises(BadSetting, match="write 3 limits such as 10/15"):
+        Environment({"LOGIN_LIMITS": value}).limits("LOGIN_LIMITS", "10/15, 30/15, 100/5", 3)
 
 
 def test_an_account_of_ones_own_does_not_lift_the_limit_of_the_address(client, annotator):

@@ -127,7 +127,7 @@ def older(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[str
     with database_beside("older", MIGRATED) as name, working_on(name):
         ask(
             name,
-            "DROP TABLE annotator_tokenrequests, annotator_passwordlink; "
+            "DROP TABLE annotator_tokenrequests, annotator_passwordlink, annotator_loginaddress; "
             "DELETE FROM django_migrations WHERE app = 'annotator' AND name >= '0005'; "
             "INSERT INTO annotator_user (id, password, is_superuser, username, first_name, "
             "last_name, email, is_staff, is_active, date_joined, role, theme, time_zone) "

@@ -265,6 +265,52 @@ def test_who_has_no_group_with_a_role_or_no_name_is_refused(
     assert not User.objects.exists()
 
 
+@pytest.mark.parametrize("groups", [7, True, {"staff": True}, ["staff", 3]])
+def test_groups_that_are_no_names_are_refused_in_words(
+    provider: Provider, client: Client, groups: Any
+) -> None:
+    provider.is_now("mira")
+    provider.person["groups"] = groups
+    said = refusal(log_in(client), client)
+    assert said == "127.0.0.1 names no groups in “groups”. Ask an admin."
+
+
+def test_an_answer_that_names_nobody_is_refused_in_words(
+    provider: Provider, client: Client
+) -> None:
+    for person_sub, token_sub in (("", ""), (None, "1"), ("", "1")):
+        provider.is_now("mira", "staff", sub="1")
+        provider.said = {"sub": token_sub}
+        provider.person["sub"] = person_sub
+        said = refusal(log_in(client), client)
+        assert said == "127.0.0.1 doesn't say who you are: its answer has no “sub”."
+    assert not User.objects.exists()
+
+
+def test_a_log_in_for_another_application_is_refused(provider: Provider, client: Client) -> None:
+    provider.is_now("mira", "staff")
+    for said in ({"azp": "other"}, {"aud": ["annotator", "other"]}, {"azp": ""}):
+        provider.said = said
+        told = refusal(log_in(client), client)
+        assert told == "127.0.0.1 made this log-in for another application."
+    provider.said = {"aud": ["annotator", "other"], "azp": "annotator"}
+    log_in(client)
+    assert str(who(client)) == "mira"
+
+
+@pytest.mark.parametrize("name", ["Ann", "ANN", "аnn", "ａｎｎ", "аnп"])
+def test_a_name_that_looks_like_somebodys_is_refused(
+    provider: Provider, client: Client, annotator: Any, name: str
+) -> None:
+    provider.is_now(name, "staff")
+    if name == "аnп":
+        log_in(client)
+        assert str(who(client)) == name
+    else:
+        said = refusal(log_in(client), client)
+        assert "can't be told from “ann”" in said or "already exists" in said
+
+
 def test_an_account_is_nobody_elses_who_has_its_name(
     provider: Provider, client: Client, annotator: Any
 ) -> None:
