@@ -1,6 +1,5 @@
 """One relevance per (query, image) out of several people's judgments, and their agreement."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -104,43 +103,3 @@ def consensus_by_key(votes: Iterable[tuple[Key, Vote]]) -> Iterator[tuple[Key, C
     """
     for key, group in groupby(votes, key=itemgetter(0)):
         yield key, consensus(vote for _, vote in group)
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Agreement of two annotators over the images that both judged."""
-
-    images: int
-    observed: float
-    """Share of the images on which both say the same (0..1)."""
-    expected: float
-    """The share that chance alone would give, from each one's own frequencies (0..1)."""
-    kappa: float | None
-    """(observed - expected) / (1 - expected); None where chance alone agrees on all."""
-
-
-def agreement(pairs: Iterable[tuple[str, str]]) -> Agreement:
-    """Cohen's kappa over the (first's, second's) relevance of each doubly judged image.
-
-    Unsure counts as not relevant, as in a release. Source: J. Cohen, "A coefficient of agreement
-    for nominal scales", 1960. No pairs give zero images and no kappa. ValueError: an unknown
-    relevance.
-    """
-    table: Counter[tuple[bool, bool]] = Counter()
-    for first, second in pairs:
-        for relevance in (first, second):
-            if relevance not in RELEVANCES:
-                raise ValueError(f"unknown relevance: {relevance!r}")
-        table[first == RELEVANT, second == RELEVANT] += 1
-    total = table.total()
-    if total == 0:
-        return Agreement(images=0, observed=0.0, expected=0.0, kappa=None)
-    same = table[True, True] + table[False, False]
-    first_yes = table[True, True] + table[True, False]
-    second_yes = table[True, True] + table[False, True]
-    # In whole numbers up to the last division, so that "chance agrees on everything" is an exact
-    # test.
-    chance = first_yes * second_yes + (total - first_yes) * (total - second_yes)
-    squared = total * total
-    kappa = None if chance == squared else (same * total - chance) / (squared - chance)
-    return Agreement(images=total, observed=same / total, expected=chance / squared, kappa=kappa)

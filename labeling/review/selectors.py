@@ -14,9 +14,11 @@ from core.access import Role, at_least
 from labeling.audits.hand_in import hand_in_state
 from labeling.audits.release_selectors import draws_waiting
 from labeling.candidates.models import Candidate
-from labeling.judging.consensus import Agreement, Vote, agreement, consensus
+from labeling.candidates.stopping import RELEVANT
+from labeling.judging.consensus import Vote, consensus
 from labeling.judging.models import Judgment, Relevance
 from labeling.judging.progress import progress
+from labeling.judging.reliability import Reliability, reliability
 from labeling.opinions.selectors import opinions_waiting
 from labeling.queries.models import Assignment, Query
 from retrieval.corpus.models import Image
@@ -166,11 +168,12 @@ class PairAgreement:
     first: str
     second: str
     """Their names, in order."""
-    agreement: Agreement
+    agreement: Reliability
 
 
 def agreements_of(query: Query) -> list[PairAgreement]:
-    """Cohen's kappa of every two annotators who share an image, those who share most first.
+    """The agreement of every two annotators who share an image, those who share most first. Unsure
+    counts as not relevant.
 
     One SQL query, over the images that several people judged.
     """
@@ -187,10 +190,11 @@ def agreements_of(query: Query) -> list[PairAgreement]:
         .order_by("image_id", "annotator__username")
         .values_list("image_id", "annotator__username", "relevance")
     )
-    shared: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    shared: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for _, votes in groupby(rows, key=itemgetter(0)):
         for (_, first, one), (_, second, other) in combinations(votes, 2):
-            shared[first, second].append((one, other))
-    found = [PairAgreement(*names, agreement(pairs)) for names, pairs in shared.items()]
-    found.sort(key=lambda pair: (-pair.agreement.images, pair.first, pair.second))
+            relevant = (one == RELEVANT) + (other == RELEVANT)
+            shared[first, second].append((2 - relevant, relevant))
+    found = [PairAgreement(*names, reliability(counts)) for names, counts in shared.items()]
+    found.sort(key=lambda pair: (-pair.agreement.items, pair.first, pair.second))
     return found

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark.releases.formats.datasheet import facts_of
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.statistics.drawing import TOTAL_WIDTH
 from benchmark.releases.statistics.numbers import (
     COUNT_EDGES,
     RANKS,
-    agreement,
     found_by_rank,
     release_statistics,
     summary,
@@ -163,18 +163,36 @@ def test_bins_hold_every_value_once(values: list[int]) -> None:
     assert (found["lowest"], found["highest"]) == (min(values), max(values))
 
 
-def test_krippendorffs_own_example() -> None:
-    # "Computing Krippendorff's Alpha-Reliability" (2011), section C: four observers, twelve units.
-    observers = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
-    units = np.array(
-        [[[one[unit] for one in observers].count(label) for label in "12345"] for unit in range(12)]
-    )
-    found = agreement(units)
-    assert found["pairs"] == 11
-    assert found["alpha"] == pytest.approx(0.743, abs=0.0005)
-    # Without variation there is none.
-    for same in (np.zeros((0, 0), int), np.array([[2, 0], [3, 0]]), np.eye(3, dtype=int)):
-        assert agreement(same)["alpha"] is None
+def test_the_statistics_and_the_datasheet_tell_one_agreement_whatever_the_order_of_people(
+    tmp_path: Path,
+) -> None:
+    says = [("relevant", "relevant"), ("relevant", "unsure"), ("unsure", "not_relevant")]
+    told = []
+    for place, order in enumerate(((1, 2), (2, 1))):
+        snapshot = write_snapshot(
+            tmp_path / str(place),
+            header=header(),
+            queries=[query(1)],
+            pairs=[pair(1, number, one == "relevant") for number, (one, _) in enumerate(says)],
+            images=[image(number) for number in range(3)],
+            judgments=[
+                judgment(1, number, both[person - 1], annotator=at)
+                for number, both in enumerate(says)
+                for at, person in enumerate(order, start=1)
+            ],
+        )
+        numbers = release_statistics(snapshot)["agreement"]
+        found = facts_of(snapshot).labels.agreement
+        assert (numbers["pairs"], numbers["same"], numbers["alpha"]) == (
+            found.items,
+            found.raw,
+            found.alpha,
+        )
+        told.append(found)
+    assert told[0] == told[1]
+    # Of six judgments three are relevant; one pair of three differs.
+    assert (told[0].items, told[0].raw) == (3, pytest.approx(2 / 3))
+    assert told[0].alpha == pytest.approx(1 - 5 * 2 / (36 - 9 - 9))
 
 
 def test_the_edges_of_the_world_are_on_the_map(tmp_path: Path) -> None:

@@ -1,12 +1,10 @@
-"""Consensus of several judgments, and agreement between two annotators."""
+"""Consensus of several judgments."""
 
 import pytest
 
 from labeling.judging.consensus import (
-    Agreement,
     Consensus,
     Vote,
-    agreement,
     consensus,
     consensus_by_key,
 )
@@ -116,14 +114,3 @@ def test_impossible_votes_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             consensus(votes)
-
-
-def test_kappa():
-    # 20 both yes, 5 only the first, 10 only the second, 15 both no: 0.7 observed, 0.5 by chance.
-    pairs = [(YES, YES)] * 20 + [(YES, NO)] * 5 + [(NO, YES)] * 10 + [(NO, UNSURE)] * 15
-    assert agreement(pairs) == Agreement(images=50, observed=0.7, expected=0.5, kappa=0.4)
-    assert agreement([(YES, YES), (NO, NO)]).kappa == 1.0
-    assert agreement([(YES, NO), (NO, YES)]).kappa == -1.0
-    # Undefined without images or without variation.
-    assert agreement([]) == Agreement(images=0, observed=0.0, expected=0.0, kappa=None)
-    assert agreement([(NO, UNSURE), (NO, NO)]) == Agreement(2, 1.0, 1.0, None)

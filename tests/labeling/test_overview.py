@@ -186,14 +186,15 @@ def test_agreement_is_over_the_images_that_both_judged(
     judge(three[1], other_annotator, [4], "relevant")
     with django_assert_num_queries(1):
         found = agreements_of(query)
-    # ann and otto: 3 of 4 the same; by chance (3 * 2 + 1 * 2) / 16 = 1/2.
-    assert [(one.first, one.second, one.agreement.images) for one in found] == [
+    # ann and otto: 3 of 4 the same, of 8 judgments 5 relevant: 1 - 7 * 2 / (64 - 25 - 9).
+    assert [(one.first, one.second, one.agreement.items) for one in found] == [
         ("ann", "otto", 4),
         ("ann", "rita", 1),
         ("otto", "rita", 1),
     ]
-    assert (found[0].agreement.observed, found[0].agreement.kappa) == (0.75, 0.5)
-    assert found[1].agreement.kappa is None
+    assert found[0].agreement.raw == 0.75
+    assert found[0].agreement.alpha == pytest.approx(1 - 14 / 30)
+    assert found[1].agreement.alpha is None
 
 
 def test_withdrawn_images_are_nothing_to_review(three, annotator, reviewer):

@@ -181,7 +181,10 @@ def test_a_csv_is_imported_by_upload_or_refused_whole_by_line(clients):
     answer = upload(bad)
     assert [(e.line, e.field) for e in answer.context["row_errors"]] == [(3, "query_id")]
     assert not Query.objects.exists()
-    assert b"1 added, 0 updated, 0 unchanged" in upload(good).content
+    kept = upload(good).context["kept"]
+    assert not Query.objects.exists()
+    done = clients["admin"].post("/queries/import/", {"kept": kept, "import": ""}, follow=True)
+    assert b"1 added, 0 updated, 0 unchanged" in done.content
     assert Query.objects.get().split == "val"
 
 

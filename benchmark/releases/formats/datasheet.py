@@ -11,12 +11,12 @@ validation split; a reviewer's reason may say what a label is.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations, groupby
+from itertools import groupby
 from math import floor
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,7 +35,6 @@ from benchmark.releases.formats.writing import (
     pair_columns,
     percent,
     plain,
-    rows,
     share,
     spreadsheet_text,
     text_file,
@@ -47,9 +46,10 @@ from benchmark.releases.snapshot.release_certificate import (
     ReleaseCertificate,
     release_certificate,
 )
+from benchmark.releases.snapshot.reliability import release_reliability
 from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
 from benchmark.scoring.qrels import fit
-from labeling.judging.consensus import Agreement, agreement
+from labeling.judging.reliability import Reliability
 
 FILE_NAME: Final = "DATASHEET.md"
 SPLITS: Final = {"val": "validation", "test": "test"}
@@ -115,8 +115,8 @@ class LabelFacts:
     """Most judgments first."""
     votes: Counter[int]
     """Number of people who judged a pair -> pairs."""
-    agreement: Agreement
-    """Over every two judgments of one pair, the one of the lower annotator number first."""
+    agreement: Reliability
+    """Over the pairs that two people or more judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +340,7 @@ def label_facts(snapshot: Snapshot) -> LabelFacts:
         timed=len(timed),
         sources=sorted(sources.items(), key=lambda item: (-item[1], item[0])),
         votes=_counts(votes),
-        agreement=agreement(_doubly_judged(snapshot)),
+        agreement=release_reliability(snapshot),
     )
 
 
@@ -429,12 +429,6 @@ def _per_query(ids: Sequence[int], query_ids: npt.NDArray[np.int64]) -> npt.NDAr
     queries = np.array(ids, dtype=np.int64)
     right = np.searchsorted(query_ids, queries, side="right")
     return np.asarray(right - np.searchsorted(query_ids, queries, side="left"))
-
-
-def _doubly_judged(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    columns = ("query_id", "image_id", "relevance")
-    for _, group in groupby(rows(snapshot, "judgments", columns), key=itemgetter(0, 1)):
-        yield from combinations((relevance for _, _, relevance in group), 2)
 
 
 def _counts(values: pa.Array | pa.ChunkedArray) -> Counter[Any]:

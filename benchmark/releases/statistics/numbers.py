@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
+from benchmark.releases.snapshot.reliability import pair_places, release_reliability
 from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery, gains_of
 from core.cells import CELL
 from labeling.candidates.stopping import RELEVANT
@@ -42,8 +43,9 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
     seconds: `summary` of the judgments with a time, and `total`; None without any.
     ranks: {at: RANKS, lines: [{name, queries, shares}]}, see `found_by_rank`; the first line is of
         all queries, the others of each supercategory; no lines without candidate lists.
-    agreement: see `agreement`, and given: [[which labels, how many of the pairs]], most first; None
-        where judgments is.
+    agreement: {pairs: judged by two people or more; same: the share of two judgments of a pair that
+        say the same; alpha: Krippendorff's; see `release_reliability`; given: [[which labels, how
+        many of the pairs]], most first}; None where judgments is.
     people: see `approved`, of the judgments on pairs that two people or more judged; None where
         judgments is.
     grades: [[from rank, to rank, how many pairs of each grade from 3 to 0]] by the RANKS of the
@@ -114,27 +116,6 @@ def found_by_rank(ranks: Ints, owners: Ints, totals: Mapping[int, int]) -> dict[
         own = ranks[(owners == query_id) & (ranks > 0)]
         found[query_id] = [int((own <= at).sum()) / total for at in RANKS]
     return found
-
-
-def agreement(units: Ints) -> Numbers:
-    """How far people agree: `units` (u, c) counts for each pair how many gave which label.
-
-    {pairs: judged by two people or more; same: of these, with one label alone; alpha:
-    Krippendorff's for nominal labels, None where nothing varies}. Source: Krippendorff, "Computing
-    Krippendorff's Alpha-Reliability" (2011), section C.
-    """
-    people = units.sum(axis=1)
-    shared = units[people >= 2].astype(np.float64)
-    people = people[people >= 2]
-    same = int((shared.max(axis=1, initial=0) == people).sum())
-    values = shared.sum(axis=0)
-    total = values.sum()
-    expected = total**2 - (values**2).sum()
-    alpha = None
-    if expected > 0:
-        apart = people**2 - (shared**2).sum(axis=1)
-        alpha = float(1 - (total - 1) * (apart / (people - 1)).sum() / expected)
-    return {"pairs": len(shared), "same": same, "alpha": alpha}
 
 
 def approved(people: Ints, right: npt.NDArray[np.bool_]) -> list[list[int | None]]:
@@ -227,7 +208,7 @@ def _agreement(snapshot: Snapshot) -> Numbers:
         table["relevance"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True
     )
     owners, images = table["query_id"].to_numpy(), table["image_id"].to_numpy()
-    pair = _pair_places(owners, images)
+    pair = pair_places(owners, images)
     units = np.zeros((len(np.unique(pair)), len(labels)), dtype=np.int64)
     np.add.at(units, (pair, label), 1)
     shared = units[units.sum(axis=1) >= 2] > 0
@@ -236,16 +217,8 @@ def _agreement(snapshot: Snapshot) -> Numbers:
         [[str(name) for place, name in enumerate(labels) if code >> place & 1], count]
         for code, count in sets.most_common()
     ]
-    return agreement(units) | {"given": given}
-
-
-def _pair_places(owners: Ints, images: Ints) -> Ints:
-    """Of each judgment the place of its pair among the judged ones. Rows come by query and image,
-    so that a pair's judgments are adjacent."""
-    begins = np.ones(len(owners), dtype=np.int64)
-    begins[1:] = (owners[1:] != owners[:-1]) | (images[1:] != images[:-1])
-    places: Ints = np.cumsum(begins) - 1
-    return places
+    found = release_reliability(snapshot)
+    return {"pairs": found.items, "same": found.raw, "alpha": found.alpha, "given": given}
 
 
 def _people(snapshot: Snapshot) -> list[list[int | None]]:
@@ -255,7 +228,7 @@ def _people(snapshot: Snapshot) -> list[list[int | None]]:
     votes = pairs["votes"].to_numpy()
     # Of an imported benchmark some pairs may have no judgment.
     place = np.flatnonzero(votes)[
-        _pair_places(judged["query_id"].to_numpy(), judged["image_id"].to_numpy())
+        pair_places(judged["query_id"].to_numpy(), judged["image_id"].to_numpy())
     ]
     said = judged["relevance"].to_numpy(zero_copy_only=False) == RELEVANT
     right = said == pairs["relevant"].to_numpy()[place]

@@ -248,8 +248,9 @@ def _agreement(numbers: Numbers | None) -> Section:
         return Section("agreement", title, "No image was judged by two people for the same query.")
     says = (
         f"{numbers['pairs']:,} {_plural(numbers['pairs'], 'pair', 'pairs')} of query and image "
-        f"{_plural(numbers['pairs'], 'was', 'were')} judged by two people or more, who gave the "
-        f"same label to {_percent(numbers['same'] / numbers['pairs'])}."
+        f"{_plural(numbers['pairs'], 'was', 'were')} judged by two people or more. Of two "
+        f"judgments of a pair {_percent(numbers['same'])} say the same, with unsure as not "
+        "relevant."
     )
     if numbers["alpha"] is not None:
         says += f" Krippendorff’s alpha is {numbers['alpha']:.2f} (1: perfect, 0: as by chance)."
