@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
@@ -9,7 +11,16 @@ from xml.etree import ElementTree
 from duckdb import DuckDBPyConnection as Connection
 
 from curation.errors import CurationRefused
-from curation.sources.tabular import aliases, find, in_utf8, stage_parquet, stage_text, unpack
+from curation.sources.tabular import (
+    Names,
+    aliases,
+    find,
+    in_utf8,
+    stage_parquet,
+    stage_text,
+    unpack,
+)
+from curation.tables import refuse
 
 OCCURRENCE: Final = aliases(
     "id:key|gbifID|occurrenceID taxon:acceptedTaxonKey|taxonKey|taxonID species_id:speciesKey "
@@ -19,23 +30,39 @@ OCCURRENCE: Final = aliases(
     "interpreted:lastInterpreted latitude:decimalLatitude longitude:decimalLongitude "
     "uncertainty:coordinateUncertaintyInMeters withheld:informationWithheld "
     "generalized:dataGeneralizations elevation country:countryCode license holder:rightsHolder "
-    "presence:occurrenceStatus dataset:datasetKey media:mediaType"
+    "presence:occurrenceStatus dataset:datasetKey media:mediaType associated:associatedMedia"
 )
 MEDIA: Final = aliases(
     "occurrence:key|gbifID type format url:identifier|accessURI license:license|rights "
     "holder:rightsHolder|creator"
 )
+#: Row types of media, the preferred first: GBIF's and Audubon Core's, and GBIF's Simple Images.
+_MEDIA_KINDS: Final = ("Multimedia", "Image")
 
 
-def _describe(part: ElementTree.Element) -> tuple[str, str, dict[str, Any]]:
-    """A data file's name, type and form as `meta.xml` tells them; its id is the column `key`."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A table of an archive, as `meta.xml` describes it."""
+
+    core: bool
+    kind: str
+    """The last part of its row type."""
+    files: list[str]
+    form: dict[str, Any]
+
+
+def _describe(part: ElementTree.Element) -> _Part:
+    """A table's files, row type and form. Its id is the column `key`; that of an extension is the
+    core's."""
     columns: dict[int, str] = {}
-    defaults, location = {}, ""
+    defaults, files = {}, []
+    core = part.tag.rpartition("}")[2] == "core"
+    kind = part.get("rowType", "").rpartition("/")[2]
     for element in part.iter():
         tag, index = element.tag.rpartition("}")[2], element.get("index")
         if tag == "location":
-            location = Path((element.text or "").strip()).name
-        elif tag in ("id", "coreid"):
+            files.append(Path((element.text or "").strip()).name)
+        elif tag == "id" or (tag == "coreid" and kind != "Occurrence"):
             columns[int(index or 0)] = "key"
         elif tag == "field":
             name = element.attrib["term"].rpartition("/")[2]
@@ -43,38 +70,71 @@ def _describe(part: ElementTree.Element) -> tuple[str, str, dict[str, Any]]:
                 columns.setdefault(int(index), name)
             if "default" in element.attrib:
                 defaults[name] = element.attrib["default"]
-    return location, part.get("rowType", "").rpartition("/")[2], {
+    return _Part(core, kind, files, {
         "columns": [columns.get(place, "") for place in range(max(columns) + 1)],
         "defaults": defaults,
         "delimiter": part.get("fieldsTerminatedBy", ",").replace("\\t", "\t"),
         "quote": part.get("fieldsEnclosedBy", '"'),
         "skip": int(part.get("ignoreHeaderLines") or 0),
         "encoding": part.get("encoding") or "utf-8",
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def stage_archive(connection: Connection, path: Path, unpacked: Path) -> tuple[str, str]:
-    """A Darwin Core archive, as a folder or zip: any columns that its `meta.xml` describes."""
+    """A Darwin Core archive (dwc.tdwg.org/text), as a folder or zip: any columns that its
+    `meta.xml` describes.
+
+    Observations are the core, or where it is of another kind its first extension of occurrences: an
+    extension beside them, as GBIF's verbatim.txt, has them as they came in. Photos are the first
+    extension of media, and of an observation without any what it names as associatedMedia. Every
+    other table is passed over, and counted.
+    """
     archive = unpack(path, unpacked, ".txt", ".csv", ".tsv", "meta.xml")
-    names = {"Occurrence": "", "Multimedia": ""}
     try:
-        described = [_describe(part) for part in ElementTree.parse(archive / "meta.xml").getroot()]
+        parts = [_describe(part) for part in ElementTree.parse(archive / "meta.xml").getroot()]
     except (OSError, ElementTree.ParseError, ValueError, KeyError) as error:
         raise CurationRefused("meta.xml", f"can't be read: {error}") from error
-    for name, kind, form in described:
-        if kind not in names:
-            continue
+    # The core comes first, wherever it stands.
+    parts.sort(key=lambda part: not part.core)
+    occurrences = next((one for one in parts if one.kind == "Occurrence"), None)
+    media = next((one for kind in _MEDIA_KINDS for one in parts if one.kind == kind), None)
+    if occurrences is None:
+        raise CurationRefused("meta.xml", "names no file of occurrences")
+    _stage_part(connection, archive, unpacked, "staged_occurrence", occurrences, OCCURRENCE)
+    if media is not None:
+        _stage_part(connection, archive, unpacked, "staged_media", media, MEDIA)
+    for part in parts:
+        if part not in (occurrences, media):
+            for name in part.files:
+                rows = _lines(archive, name) - part.form["skip"]
+                reason = "a table that is passed over"
+                refuse(connection, file=name, reason=reason, rows=max(rows, 0), example=part.kind)
+    shown = media.files[0] if media else ""
+    return _finish(connection, occurrences.files[0], shown)
+
+
+def _stage_part(
+    connection: Connection, archive: Path, unpacked: Path, table: str, part: _Part, wanted: Names
+) -> None:
+    """Read all files of a table, one after the other."""
+    form = {key: value for key, value in part.form.items() if key != "encoding"}
+    for place, name in enumerate(part.files):
         if (file := find(archive, name)) is None:
             raise CurationRefused(name, "is named by meta.xml but isn't in the archive")
-        table, wanted = (
-            ("staged_occurrence", OCCURRENCE) if kind == "Occurrence" else ("staged_media", MEDIA)
-        )
-        file = in_utf8(file, unpacked, form.pop("encoding"))
-        stage_text(connection, table, file, wanted, **form)
-        names[kind] = name
-    if not names["Occurrence"]:
-        raise CurationRefused("meta.xml", "names no file of occurrences")
-    return _finish(connection, names["Occurrence"], names["Multimedia"])
+        file = in_utf8(file, unpacked, part.form["encoding"])
+        into = f"{table}_more" if place else table
+        stage_text(connection, into, file, wanted, **form)
+        if place:
+            connection.execute(f"INSERT INTO {table} FROM {into}; DROP TABLE {into}")
+
+
+def _lines(archive: Path, name: str) -> int:
+    """How many lines a file has; 0 where it isn't there."""
+    if (file := find(archive, name)) is None:
+        return 0
+    opened = gzip.open if file.suffix == ".gz" else open
+    with opened(file, "rb") as lines:
+        return sum(1 for _ in lines)
 
 
 def stage_csv(connection: Connection, path: Path, unpacked: Path) -> tuple[str, str]:
@@ -99,8 +159,24 @@ def _stage_media(connection: Connection, beside: Path) -> str:
     return found.name
 
 
+_ASSOCIATED: Final = r"""
+INSERT INTO staged_media BY NAME
+SELECT occurrence, trim(address) AS url FROM (
+    SELECT o.id AS occurrence, o.rowid AS row, unnest(string_split(o.associated, '|')) AS address
+      FROM staged_occurrence o
+     WHERE o.associated IS NOT NULL AND o.id NOT IN (
+        SELECT m.occurrence FROM staged_media m WHERE m.occurrence IS NOT NULL)
+) WHERE trim(address) LIKE 'http%' ORDER BY row
+"""
+
+
 def _finish(connection: Connection, occurrences: str, media: str) -> tuple[str, str]:
     if not media:
+        connection.execute("CREATE OR REPLACE TABLE staged_media (occurrence VARCHAR, url VARCHAR)")
+    connection.execute(_ASSOCIATED)
+    [(count,)] = connection.execute("SELECT count(*) FROM staged_media").fetchall()
+    connection.execute("ALTER TABLE staged_occurrence DROP COLUMN associated")
+    if not media and not count:
         # What is known then is only that an observation has a photo: enough to plan, not to fetch.
         connection.execute(
             "CREATE OR REPLACE TABLE staged_media AS SELECT id AS photo, id AS occurrence "

@@ -18,7 +18,7 @@ COLUMNS = [
     *["coordinateUncertaintyInMeters", "speciesKey", "species", "scientificName", "taxonKey"],
     *["taxonRank", "kingdom", "genus", "recordedBy", "recordedByID", "informationWithheld"],
     *["dataGeneralizations", "occurrenceStatus", "datasetKey", "mediaType", "lastInterpreted"],
-    "countryCode",
+    *["associatedMedia", "countryCode"],
 ]
 MEDIA_COLUMNS = ["gbifID", "type", "format", "identifier", "license", "rightsHolder", "creator"]
 

@@ -146,6 +146,67 @@ def test_gbif_archive(connection, tmp_path):
     assert refusals(connection)["multimedia.txt", "an id that is read already"][0] == 8
 
 
+def archive_with(folder, *extensions, core="Occurrence", more=(), **occurrence):
+    """An archive of two frogs without photos, and other tables: (file, row type, terms, lines)."""
+    frogs = [{"gbifID": number, **archives.FROG, **occurrence} for number in ("1", "2")]
+    archives.gbif_archive(folder, frogs, [], broken=False)
+    meta = (folder / "meta.xml").read_text()
+    begin, end = meta.index("<extension"), meta.index("</extension>") + len("</extension>")
+    described = ""
+    for name, kind, terms, lines in extensions:
+        fields = "".join(
+            f'<field index="{place}" term="http://rs.tdwg.org/dwc/terms/{term}"/>'
+            for place, term in enumerate(terms, start=1)
+        )
+        described += (
+            f'<extension encoding="UTF-8" fieldsTerminatedBy="\\t" ignoreHeaderLines="1" '
+            f'rowType="http://rs.gbif.org/terms/1.0/{kind}"><files><location>{name}</location>'
+            f'</files><coreid index="0"/>{fields}</extension>'
+        )
+        rows = ["\t".join(("gbifID", *terms)), *("\t".join(line) for line in lines)]
+        (folder / name).write_text("\n".join(rows) + "\n")
+    meta = meta[:begin] + described + meta[end:]
+    for name in more:
+        meta = meta.replace(
+            "<location>occurrence.txt</location>",
+            f"<location>occurrence.txt</location><location>{name}</location>",
+        )
+    (folder / "meta.xml").write_text(meta)
+    return folder
+
+
+def test_the_verbatim_table_of_a_gbif_download_replaces_nothing(connection, tmp_path):
+    verbatim = ("verbatim.txt", "Occurrence", ("scientificName", "eventDate"),
+                [("1", "Grasfrosch", "gestern"), ("2", "Grasfrosch", "heute")])  # fmt: skip
+    read(connection, kind="gbif-archive", path=archive_with(tmp_path, verbatim))
+    alone = rows(connection, "SELECT observation_id, taxon_id, day FROM observation ORDER BY ALL")
+    assert [one[0] for one in alone] == ["1", "2"]
+    assert rows(connection, "SELECT count(*) FROM taxon WHERE name = 'Grasfrosch'") == [(0,)]
+    assert refusals(connection)["verbatim.txt", "a table that is passed over"] == (2, "Occurrence")
+
+
+def test_photos_of_simple_images_and_associated_media(connection, tmp_path):
+    url = "https://example.org/%s.jpg"
+    images = ("images.txt", "Image", ("identifier", "license"),
+              [("1", url % "a", "CC0"), ("1", url % "b", "CC0")])  # fmt: skip
+    both = f"{url % 'c'} | {url % 'd'}"
+    folder = archive_with(tmp_path, images, associatedMedia=both)
+    read(connection, kind="gbif-archive", path=folder)
+    found = rows(connection, "SELECT observation_id, url FROM photo ORDER BY ALL")
+    # Of the second alone the others count.
+    assert found == [("1", url % "a"), ("1", url % "b"), ("2", url % "c"), ("2", url % "d")]
+
+
+def test_a_table_may_be_in_several_files(connection, tmp_path):
+    folder = archive_with(tmp_path, more=("occurrence2.txt",))
+    text = (folder / "occurrence.txt").read_text(encoding="utf-8-sig")
+    header, first, second = text.splitlines()
+    (folder / "occurrence.txt").write_text(f"{header}\n{first}\n")
+    (folder / "occurrence2.txt").write_text(f"{header}\n{second}\n")
+    read(connection, kind="gbif-archive", path=folder)
+    assert rows(connection, "SELECT observation_id FROM observation ORDER BY 1") == [("1",), ("2",)]
+
+
 def test_gbif_downloads_without_an_archive(connection, tmp_path):
     read(connection, kind="gbif-csv", path=archives.gbif_csv(tmp_path / "alone"))
     missing = refusals(connection)["simple.csv", "a photo without an address"]
