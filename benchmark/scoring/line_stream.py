@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Final
 
 #: Decompressed bytes beyond which a file is read no further by default.
@@ -31,24 +31,37 @@ class Unreadable(Exception):
         self.line = line
 
 
-def text_lines(file: IO[bytes], *, max_bytes: int = MAX_BYTES) -> Iterator[tuple[int, str]]:
-    """(line from 1, text with its end) of each line, without the byte order mark.
-
-    gzip is recognized by its first bytes, and may have several members. Bytes that are not UTF-8
-    become replacement characters. At most a chunk and a line are held. Unreadable: more than
-    `max_bytes` decompressed bytes, more than GROWTH_FREE that are more than MAX_GROWTH for each
-    byte read, more than MAX_BLANK_LINES blank lines, a line of more than MAX_LINE bytes, or damaged
-    gzip.
+def chunks(file: IO[bytes], *, max_bytes: int = MAX_BYTES) -> Iterator[bytes]:
+    """The bytes of a file, piece by piece. gzip is recognized by its first bytes, and may have
+    several members. Unreadable: more than `max_bytes` decompressed bytes, more than GROWTH_FREE
+    that are more than MAX_GROWTH for each byte read, or damaged gzip.
     """
     begun = _Begun(file)
     read = _reader(begun)
-    number, size, blank, rest = 0, 0, 0, b""
-    while chunk := _chunk(read, number + 1):
+    line, size = 1, 0
+    while chunk := _chunk(read, line):
         size += len(chunk)
         most = min(max_bytes, max(GROWTH_FREE, MAX_GROWTH * begun.taken))
         if size > most:
             message = f"the file holds more than {most} bytes of text, so it is read no further"
-            raise Unreadable(number + 1, message)
+            raise Unreadable(line, message)
+        yield chunk
+        line += chunk.count(b"\n")
+
+
+def text_lines(file: IO[bytes], *, max_bytes: int = MAX_BYTES) -> Iterator[tuple[int, str]]:
+    """The lines of a file, as `lines_of`, with the limits of `chunks`."""
+    return lines_of(chunks(file, max_bytes=max_bytes))
+
+
+def lines_of(pieces: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+    """(line from 1, text with its end) of each line, without the byte order mark.
+
+    Bytes that are not UTF-8 become replacement characters. At most a chunk and a line are held.
+    Unreadable: more than MAX_BLANK_LINES blank lines, or a line of more than MAX_LINE bytes.
+    """
+    number, blank, rest = 0, 0, b""
+    for chunk in pieces:
         whole, newline, rest = (rest + chunk).rpartition(b"\n")
         if newline:
             for line in whole.split(b"\n"):

@@ -1,12 +1,13 @@
-"""Run files: rankings of images per query, as TREC run files, CSV or JSON lines.
+"""Run files: rankings of images per query, as TREC run files, CSV, JSON lines or nested JSON.
 
 TREC lines are `query_id Q0 image_id rank score tag`, separated by blanks; the rank is not looked
 at. CSV files have a header with the columns query_id, image_id and score; others are ignored. JSON
-lines are objects with these keys, one a line; other keys are ignored. Each may be compressed with
-gzip. Ranks follow from the scores alone: higher first, and the smaller image id first among equal
-scores.
+lines are objects with these keys, one a line; other keys are ignored. Nested JSON is one object
+{query_id: {image_id: score}}, as BEIR and ranx keep runs. Each may be compressed with gzip. Ranks
+follow from the scores alone: higher first, and the smaller image id first among equal scores.
 """
 
+import codecs
 import json
 import math
 from array import array
@@ -18,7 +19,7 @@ from typing import IO, Final, Literal, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from benchmark.scoring.line_stream import MAX_BYTES, Unreadable, text_lines
+from benchmark.scoring.line_stream import MAX_BYTES, Unreadable, chunks, lines_of
 from core.csv_rows import MAX_ERRORS, RowError, csv_rows
 from core.ids import LARGEST_ID, id_of
 
@@ -28,6 +29,8 @@ TREC_FIELDS: Final = 6
 IDS_AT_A_TIME: Final = 10_000
 
 _SHOWN: Final = 40
+#: What ijson calls a value that is neither an object nor a list.
+_VALUES: Final = ("number", "string", "boolean", "null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +244,13 @@ class _Rows:
 
 def _fields(file: IO[bytes], name: str, errors: list[RowError], max_bytes: int) -> Iterator[Fields]:
     """The query id, image id and score of each row, of any format."""
-    lines = text_lines(file, max_bytes=max_bytes)
+    pieces = chunks(file, max_bytes=max_bytes)
+    first = next(pieces, b"")
+    pieces = chain([first], pieces)
+    start = first.removeprefix(codecs.BOM_UTF8).lstrip()
+    if start.startswith(b"{") and b'"query_id"' not in start.partition(b"\n")[0]:
+        return _nested_fields(pieces, name, errors)
+    lines = lines_of(pieces)
     head = []
     for number, text in lines:
         head.append((number, text))
@@ -299,6 +308,35 @@ def _json_fields(
             yield number, row["query_id"], row["image_id"], row["score"]
         if len(errors) >= MAX_ERRORS:
             return
+
+
+def _nested_fields(pieces: Iterator[bytes], name: str, errors: list[RowError]) -> Iterator[Fields]:
+    # Slow to import.
+    import ijson
+
+    line = 1
+
+    def counted() -> Iterator[bytes]:
+        nonlocal line
+        for place, piece in enumerate(pieces):
+            yield piece if place else piece.removeprefix(codecs.BOM_UTF8)
+            line += piece.count(b"\n")
+
+    depth, keys = 0, ["", ""]
+    try:
+        for event, value in ijson.basic_parse(ijson.from_iter(counted()), use_float=True):
+            if event == "map_key":
+                keys[depth - 1] = value
+            elif event in ("start_map", "end_map"):
+                depth += 1 if event == "start_map" else -1
+            if depth > 2 or event == "start_array" or (depth < 2 and event in _VALUES):
+                message = "not an object {query_id: {image_id: score}}"
+                errors.append(RowError(name, line, "", message))
+                return
+            if event in _VALUES:
+                yield line, *keys, value
+    except ijson.JSONError as error:
+        errors.append(RowError(name, line, "", f"not JSON: {str(error).splitlines()[0]}"))
 
 
 def _id(value: object) -> int | None:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import isclose
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.db import transaction
 
 from core.errors import Conflict, Forbidden, Invalid
-from labeling.boxes.coco import match_names, read_coco
+from labeling.boxes.coco import BoxedImage, match_names, read_coco
 from labeling.boxes.matching import MOST_BOXES, Box, clipped
 from labeling.boxes.models import BoxSet
 from labeling.boxes.selectors import box_problem, boxed_images
 from labeling.candidates.services import lock_query
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
+
+#: How far the shapes of one image may differ, as a share of its side ratio: by rounding alone.
+SAME_SHAPE: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def boxes_import(*, query: Query, data: bytes, by: Any, category: str = "") -> B
             image.height / (one.height or image.height),
         )
         boxes = [_scaled(box, across, down) for box in one.boxes]
-        if problem := _problem(boxes, image):
+        if problem := _other_shape(one, image) or _problem(boxes, image):
             refused.append(f"{one.file_name}: {problem}")
         elif pk in before and before[pk].boxes == _inside(boxes, image):
             unchanged += 1
@@ -93,6 +97,19 @@ def boxes_import(*, query: Query, data: bytes, by: Any, category: str = "") -> B
             stored, count = stored + 1, count + len(boxes)
     unknown = [one.file_name for one in given if one.file_name not in ids]
     return BoxImport(stored, count, unchanged, unknown, refused)
+
+
+def _other_shape(given: BoxedImage, image: Image) -> str:
+    """Why boxes can't be scaled to an image: the file has it in another shape, mostly as the camera
+    held it, before the EXIF orientation that ours are turned by."""
+    width, height = given.width or image.width, given.height or image.height
+    if isclose(width * image.height, height * image.width, rel_tol=SAME_SHAPE):
+        return ""
+    size = f"{width:g} × {height:g} pixels in the file"
+    ours = f"{image.width} × {image.height} here"
+    if isclose(width * image.width, height * image.height, rel_tol=SAME_SHAPE):
+        return f"It has {size} and, upright, {ours}: turn the boxes first."
+    return f"It has another shape, {size} and {ours}."
 
 
 def _problem(boxes: Sequence[Box], image: Image) -> str:

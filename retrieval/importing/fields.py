@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,6 +40,15 @@ def text(item: Mapping[str, Any], field: str, *, limit: int, required: bool = Fa
         raise RecordRefused(field, f"has {len(value)} letters; at most {limit} are allowed")
     if has_controls(value):
         raise RecordRefused(field, f"holds control characters: {shown(value)}")
+    return value
+
+
+def path(item: Mapping[str, Any], field: str) -> str:
+    """Return a file's path as it is written, which may be in any Unicode form."""
+    value = item.get(field)
+    if not isinstance(value, str) or not value.strip():
+        raise RecordRefused(field, "is missing")
+    text({field: value}, field, limit=500)
     return value
 
 
@@ -135,14 +145,18 @@ def check_inside(name: str) -> None:
 
 
 def file_inside(root: Path, name: str) -> Path:
-    """Return the file of a relative path, with links followed; `root` must be resolved.
+    """Return the file of a relative path, with links followed; `root` must be resolved. Where none
+    is called so, one whose name differs in its Unicode form alone, as a Mac writes it.
 
     Raises RecordRefused for a path that leads out of `root` or to no regular file.
     """
     check_inside(name)
     try:
-        path = (root / name).resolve()
-        inside, present = path.is_relative_to(root), path.is_file()
+        for form in (name, *(unicodedata.normalize(one, name) for one in ("NFC", "NFD"))):
+            path = (root / form).resolve()
+            inside, present = path.is_relative_to(root), path.is_file()
+            if present or not inside:
+                break
     except (OSError, ValueError, RuntimeError) as error:
         raise RecordRefused("file_name", f"cannot be followed: {error}") from None
     if not inside:

@@ -119,7 +119,7 @@ class TableSource:
         return ImageRecord(
             source_id=fields.text(row, "file_name", limit=500, required=True),
             preferred_id=None,
-            file_name=fields.text(row, "file_name", limit=500, required=True),
+            file_name=fields.path(row, "file_name"),
             record=record,
             scientific_name=self._species_read(row),
             license=fields.text(row, "license", limit=200),

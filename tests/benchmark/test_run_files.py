@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 
 import numpy as np
 import pytest
@@ -44,7 +45,29 @@ def test_all_formats_say_the_same():
         '{"score": 3e0, "query_id": 1, "image_id": 6, "image_id": 6}',
     ]
     jsonl = read("\n".join(lines))
-    assert trec == csv == jsonl == ({1: [6, 5], 2: [5]}, [])
+    nested = read('\ufeff{"1": {"5": 2.5, "6": 3},\n "2": {"5": 1}}')
+    assert trec == csv == jsonl == nested == ({1: [6, 5], 2: [5]}, [])
+
+
+def test_nested_json_of_any_size_in_one_line_and_what_is_wrong_with_it():
+    queries = {str(query): {str(n): 1 / n for n in range(1, 2000)} for query in range(1, 11)}
+    text = json.dumps(queries)
+    assert len(text) > 3 * MAX_LINE
+    run, errors = read(gzip.compress(text.encode()))
+    assert (list(run), run[3][:2], errors) == (list(range(1, 11)), [1, 2], [])
+    for wrong, message in (
+        ('{"1": {"5": "x"}}', "line 1, score: 'x' is not a finite number"),
+        ('{"1": {"a": 1}}', "line 1, image_id: 'a' is not a whole number"),
+        ('{\n"1": [5, 6]}', "not an object {query_id: {image_id: score}}"),
+        ('{"1": 5}', "not an object {query_id: {image_id: score}}"),
+        ('{"1": {"5": {"6": 1}}}', "not an object {query_id: {image_id: score}}"),
+        ('{"1": {"5": 1}', "not JSON"),
+        ('{"1": {"5": 1, "5": 2}}', "5"),
+        ("{}", "the file holds no row"),
+    ):
+        run, errors = read(wrong)
+        assert run == {}
+        assert message in errors[0], wrong
 
 
 def test_ids_of_64_bits_are_kept_exactly():

@@ -214,6 +214,29 @@ def test_files_of_other_tools_come_in(complete, admin, annotator, clients, tmp_p
             call_command("import_boxes", file, **given | wrong)
 
 
+def test_boxes_of_an_image_that_the_file_has_unturned_are_refused(complete, admin):
+    """Ours are upright, 100 × 80; a tool that passes over EXIF has the photograph as 80 × 100."""
+
+    def load(width, height):
+        content = {
+            "images": [{"id": 1, "file_name": "toy/0.jpg", "width": width, "height": height}],
+            "categories": [{"id": 0, "name": "toad"}],
+            "annotations": [{"id": 1, "image_id": 1, "category_id": 0, "bbox": [0, 0, 20, 20]}],
+        }
+        data = json.dumps(content).encode()
+        return boxes_import(query=complete, data=data, by=admin)
+
+    [why] = load(80, 100).refused
+    assert (
+        "It has 80 × 100 pixels in the file and, upright, 100 × 80 here: turn the boxes first"
+        in why
+    )
+    [why] = load(400, 100).refused
+    assert "It has another shape" in why
+    assert not BoxSet.objects.exists()
+    assert load(201, 160).images == 1
+
+
 def test_pycocotools_reads_and_scores_a_release(tmp_path, complete, annotator):
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval

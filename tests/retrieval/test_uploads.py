@@ -6,6 +6,7 @@ import io
 import json
 import os
 import time
+import unicodedata
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -146,6 +147,19 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
     assert (image.latitude, image.license, image.observer) == (52.5, "CC BY 4.0", "17")
     assert image.observed_at is not None
     assert Species.objects.get(scientific_name="Rana temporaria").common_name == "Grass frog"
+
+
+def test_names_of_files_are_kept_as_they_are(client: Client) -> None:
+    """A Mac writes an accented letter as two; blanks in a row are a name too."""
+    mac, blanks = unicodedata.normalize("NFD", "a/Frösche.jpg"), "a/two  blanks.jpg"
+    for written, there in ((mac, mac), (mac, unicodedata.normalize("NFC", mac)), (blanks, blanks)):
+        Image.objects.all().delete()
+        address = begin(client)
+        send(client, address, f"trip/{there}", jpeg(size=(21, 30)))
+        table = f"file_name,scientific_name\n{written},Rana temporaria\n"
+        send(client, address, "trip/list.csv", table.encode())
+        assert imported(client, address, "trip").result["added"] == 1, (written, there)
+        Job.objects.all().delete()
 
 
 def test_a_coco_file_with_its_images(client: Client) -> None:
