@@ -33,6 +33,7 @@ from labeling.lifecycle.services import (
     query_facts,
     query_update,
 )
+from labeling.lifecycle.text_limits import CutText, cut_texts
 from labeling.queries.files import QueryRow, read_queries, split_of_name
 from labeling.queries.models import Benchmark, Query
 from retrieval.corpus.models import Image, Species
@@ -92,6 +93,8 @@ class QueryImportReport:
     unchanged: int = 0
     left: int = 0
     rows: tuple[RowReport, ...] = ()
+    cut: tuple[CutText, ...] = ()
+    """Texts of the file that a model in use doesn't read to their ends."""
 
     @property
     def counts(self) -> str:
@@ -179,7 +182,8 @@ def queries_import(
         if errors:
             raise QueryImportRefused(errors)
         transaction.set_rollback(dry_run)
-    return QueryImportReport(**counts, rows=tuple(reports))
+    cut = cut_texts([row.query_text for _, row in rows], benchmark)
+    return QueryImportReport(**counts, rows=tuple(reports), cut=tuple(cut))
 
 
 def _read(name: str, data: bytes, split: str, errors: list[RowError]) -> list[QueryRow]:

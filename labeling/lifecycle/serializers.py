@@ -359,6 +359,14 @@ class ImportedRowSerializer(serializers.Serializer[Any]):
     )
 
 
+class CutTextSerializer(serializers.Serializer[Any]):
+    """A text that a model in use doesn't read to its end."""
+
+    text = serializers.CharField()
+    model = serializers.CharField()
+    unread = serializers.CharField()
+
+
 class ImportReportSerializer(serializers.Serializer[Any]):
     """The number of rows by outcome, and the queries that differ from the file."""
 
@@ -367,6 +375,7 @@ class ImportReportSerializer(serializers.Serializer[Any]):
     unchanged = serializers.IntegerField()
     left = serializers.IntegerField()
     rows = ImportedRowSerializer(many=True)
+    cut = CutTextSerializer(many=True)
 
 
 class OpenQueriesSerializer(serializers.Serializer[Any]):

@@ -62,6 +62,7 @@ from labeling.lifecycle.team import (
     part_send_back,
     team_set,
 )
+from labeling.lifecycle.text_limits import cut_texts
 from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Assignment, Query
@@ -199,6 +200,11 @@ def _written(form: QueryForm, write: Callable[..., Query]) -> Query | None:
     return None
 
 
+def _warn_of_cut(request: HttpRequest, query: Query) -> None:
+    for cut in cut_texts([query.text], query.benchmark):
+        messages.warning(request, str(cut))
+
+
 @login_required
 @require_http_methods(["GET", "POST"])
 def query_new(request: HttpRequest) -> HttpResponse:
@@ -208,6 +214,7 @@ def query_new(request: HttpRequest) -> HttpResponse:
     query = _written(form, partial(query_create, created_by=request.user))
     if query is not None:
         messages.success(request, "The query is a draft. Open it to have its candidates ranked.")
+        _warn_of_cut(request, query)
         return redirect("query-detail", pk=query.pk)
     return _form_page(request, form, None)
 
@@ -219,8 +226,9 @@ def query_edit(request: HttpRequest, pk: int) -> HttpResponse:
     require_role(request.user, Role.ADMIN)
     query = get_query_for(request.user, pk)
     form = QueryForm(request.POST or None, instance=get_query_for(request.user, pk))
-    if _written(form, partial(query_update, query=query, by=request.user)) is not None:
+    if (saved := _written(form, partial(query_update, query=query, by=request.user))) is not None:
         messages.success(request, "Saved.")
+        _warn_of_cut(request, saved)
         return redirect("query-detail", pk=pk)
     return _form_page(request, form, query)
 

@@ -79,6 +79,12 @@ class TextVector(models.Model):
     text = models.TextField()
     digest = models.BinaryField(max_length=32, help_text="SHA-256 of the text in UTF-8")
     vector = HalfVectorField(null=True)
+    unread = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="the text's end that the model doesn't read; empty where it reads all",
+    )
     error = models.TextField(blank=True, help_text="why there is no vector")
     page = models.CharField(
         max_length=100, blank=True, help_text="the only page that waits for it, if that is known"

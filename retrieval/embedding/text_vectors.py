@@ -115,24 +115,32 @@ def _encoded_here(model: EmbeddingModel, texts: Sequence[str]) -> dict[str, list
     TextVector.objects.bulk_create(
         [
             TextVector(
-                model=model, text=text, digest=_digest(text), vector=found[text], asked_at=Now()
+                model=model, text=text, digest=_digest(text), vector=vector, unread=unread,
+                asked_at=Now(),
             )
-            for text in texts
+            for text, (vector, unread) in found.items()
         ],
         update_conflicts=True,
         unique_fields=["model", "digest"],
-        update_fields=["vector", "error"],
-    )
-    return found
+        update_fields=["vector", "unread", "error"],
+    )  # fmt: skip
+    return {text: vector for text, (vector, _) in found.items()}
 
 
-def _encoded(model: EmbeddingModel, text: str) -> list[float]:
+def unread_texts(model: EmbeddingModel, texts: Collection[str]) -> dict[str, str]:
+    """The end that the model doesn't read of each text that it has a vector of and cuts."""
+    rows = _rows(model, texts).exclude(unread="")
+    return dict(rows.values_list("text", "unread"))
+
+
+def _encoded(model: EmbeddingModel, text: str) -> tuple[list[float], str]:
+    """A text's vector, and the end that isn't in it."""
     encoder = load_text_encoder(model.name)
     if model.parameters is None:
         model.parameters = encoder.parameters
         # Somebody may have removed the model meanwhile.
         EmbeddingModel.objects.filter(pk=model.pk).update(parameters=encoder.parameters)
-    return half_rounded(encoder.encode(text))
+    return half_rounded(encoder.encode(text)), encoder.unread(text)
 
 
 def _encoded_on_own_connection(
@@ -213,16 +221,16 @@ def _last_request() -> TextVector | None:
 
 
 def _answer(request: TextVector) -> None:
-    vector, error = None, ""
+    vector, unread, error = None, "", ""
     try:
-        vector = _encoded(request.model, request.text)
+        vector, unread = _encoded(request.model, request.text)
         logger.debug("Encoded: %s", request.text)
     except ModelSpecError as failure:
         error = failure.reason
     except (RuntimeError, ValueError) as failure:
         logger.exception("A text could not be encoded by %s", request.model.name)
         error = f"a text could not be encoded ({failure})"
-    TextVector.objects.filter(pk=request.pk).update(vector=vector, error=error)
+    TextVector.objects.filter(pk=request.pk).update(vector=vector, unread=unread, error=error)
 
 
 def _wait() -> None:

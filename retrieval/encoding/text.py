@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from bisect import bisect_left
 from collections import OrderedDict
 from typing import Any, Final
 
@@ -33,7 +35,7 @@ class TextEncoder:
 
         A text is encoded alone: in a batch, matrix products of another shape add in another
         order, and most vectors would differ after rounding to half precision (counted by `python -m
-        bench.text_search`). Words beyond the model's context length are cut off.
+        bench.text_search`). What `unread` gives is cut off.
         """
         import torch
 
@@ -41,6 +43,22 @@ class TextEncoder:
             vectors = self._model.encode_text(self._tokenizer([text]).to(self.device)).float()
             found: np.ndarray = torch.nn.functional.normalize(vectors, dim=-1)[0].cpu().numpy()
         return found
+
+    def unread(self, text: str) -> str:
+        """The words at the text's end that don't reach the model, since it reads no more tokens
+        than its context length; empty where it reads all."""
+        import torch
+
+        ends = [word.end() for word in re.finditer(r"\S+", text)]
+        whole = self._tokenizer([text])
+
+        def is_whole(words: int) -> bool:
+            return torch.equal(self._tokenizer([text[: ends[words - 1]]]), whole)
+
+        if len(ends) < 2 or not is_whole(len(ends) - 1):
+            return ""
+        read = bisect_left(range(1, len(ends)), True, key=is_whole) + 1
+        return text[ends[read - 1] :].strip()
 
 
 _loaded: OrderedDict[tuple[str, str], TextEncoder] = OrderedDict()

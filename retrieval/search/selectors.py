@@ -12,7 +12,7 @@ from django.conf import settings
 from retrieval.corpus.models import Image
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.embedding.text_vectors import text_vector
+from retrieval.embedding.text_vectors import text_vector, unread_texts
 from retrieval.ranking import selectors as ranking
 from retrieval.search.approximate import rank_by_index
 from retrieval.search.turns import PageSearch, search_turn
@@ -64,6 +64,8 @@ class SearchResults:
     total: int
     model: str
     method: SearchMethod
+    unread: str
+    """The end of the text that the model doesn't read; empty where it reads all."""
     seconds: float
 
     @property
@@ -117,6 +119,7 @@ def search_images(
         total=total,
         model=name,
         method=method,
+        unread=unread_texts(known, [text]).get(text, ""),
         seconds=time.monotonic() - began,
     )
 

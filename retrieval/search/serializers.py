@@ -32,6 +32,9 @@ class SearchResultsSerializer(serializers.Serializer[Any]):
     method = serializers.ChoiceField(choices=[method.value for method in SearchMethod])
     how = serializers.CharField(source="method.words")
     exact = serializers.BooleanField(source="method.exact")
+    unread = serializers.CharField(
+        allow_blank=True, help_text="the end of the text that the model doesn't read"
+    )
     seconds = serializers.FloatField()
     results = HitSerializer(source="hits", many=True)
 

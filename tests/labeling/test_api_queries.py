@@ -225,7 +225,7 @@ def test_csv_uploads_and_bodies_are_imported(admin_api):
         SimpleUploadedFile("q_test.csv", HEADER + b"8,a frog,Species,Species ID,\n"),
     ]
     answer = admin_api.post("/api/queries/import/", {"file": files}, format="multipart")
-    nothing = {"added": 0, "updated": 0, "unchanged": 0, "left": 0, "rows": []}
+    nothing = {"added": 0, "updated": 0, "unchanged": 0, "left": 0, "rows": [], "cut": []}
     assert answer.json() == nothing | {"added": 2}
     answer = admin_api.post("/api/queries/import/?name=q_val.csv", NEWT, content_type="text/csv")
     assert answer.json() == nothing | {"unchanged": 1}

@@ -147,6 +147,25 @@ class TestQueries:
         call_command("import_queries", str(path), stdout=io.StringIO())
         assert Query.objects.get().query_id == 7
 
+    def test_a_text_that_the_model_cuts_is_told_with_the_words_it_does_not_read(
+        self, toy_model, clients
+    ):
+        make_images(1)
+        long = " ".join(f"word{number}" for number in range(60))
+        report = load(HEADER, f"7,{long},Species,Species ID,", "8,a newt,Species,Species ID,")
+        [cut] = report.cut
+        assert (cut.text, cut.model) == (long, toy_model.name)
+        assert long.endswith(cut.unread)
+        assert 0 < len(cut.unread) < len(long)
+        said = f"reads no more of the text than what comes before “{cut.unread}”."
+        query = Query.objects.get(query_id=8)
+        for text, told in ((long, True), ("a crested newt", False)):
+            form = {"text": text, "category": "Species ID", "split": "val", "query_id": 8}
+            page = clients["admin"].post(f"/queries/{query.pk}/edit/", form, follow=True)
+            assert (said in page.content.decode()) == told
+            page = clients["admin"].get("/search/", {"text": text}).content.decode()
+            assert (said in page) == told
+
     def test_a_number_that_was_given_here_is_no_number_of_a_file(self, new_query):
         query = new_query("a toad")
         line = f"{query.query_id},a newt,Species,Species ID,Amphibians"

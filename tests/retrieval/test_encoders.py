@@ -59,6 +59,19 @@ def test_any_text_has_a_unit_vector() -> None:
     assert len(np.unique(vectors, axis=0)) == 3
 
 
+def test_a_text_ends_for_the_model_where_its_context_does() -> None:
+    encoder = load_text_encoder("demo")
+    assert encoder.unread("a fox in the snow") == encoder.unread("") == ""
+    words = [f"word{number}" for number in range(100)]
+    unread = encoder.unread(" ".join(words))
+    assert 0 < len(unread.split()) < 100
+    assert words[-len(unread.split()) :] == unread.split()
+    read = " ".join(words[: -len(unread.split())])
+    np.testing.assert_array_equal(encoder.encode(read), encoder.encode(f"{read} {unread}"))
+    assert not np.array_equal(encoder.encode(read.rpartition(" ")[0]), encoder.encode(read))
+    assert encoder.unread(read) == ""
+
+
 def test_a_text_encoder_is_the_text_side_of_the_whole_model() -> None:
     encoder = load_text_encoder("demo")
     model, _, tokenizer = load_open_clip("demo", "cpu")

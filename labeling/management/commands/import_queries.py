@@ -81,4 +81,6 @@ class Command(BaseCommand):
             )
             for name, before, after in row.changes:
                 self.stdout.write(f"  {name}: {before!r} -> {after!r}")
+        for cut in report.cut:
+            self.stdout.write(f"{cut.text!r}: {cut}")
         self.stdout.write(report.counts + (" (a dry run)" if dry_run else ""))
