@@ -245,26 +245,27 @@ class CocoSource:
                 + fields.shown(file_name),
             )
         width, height = fields.size(item, "width"), fields.size(item, "height")
+        record = f"image {item['id']}"
+        optional = fields.Optional(item, str(self.path), record, self._refuse_record)
         license_name, license_url = self._license_of(item)
         name = self._names.get(number)
         return ImageRecord(
             self._shown_key(key),
             key if 0 <= key <= MAX_IMAGE_ID else None,
             file_name,
-            f"image {item['id']}",
+            record,
             self._species_of(key) if name is None else name,
             license_name,
             license_url,
             fields.text(item, "rights_holder", limit=500),
-            fields.moment(item, "date", "date_captured"),
-            fields.number(item, "latitude", low=-90, high=90),
-            fields.number(item, "longitude", low=-180, high=180),
-            fields.number(item, "location_uncertainty", low=0, high=fields.FARTHEST),
+            optional.moment("date", "date_captured"),
+            *optional.place(),
+            optional.number("location_uncertainty", low=0, high=fields.FARTHEST),
             width,
             height,
             fields.truth(item, "coordinates_obscured"),
-            fields.number(item, "elevation", low=-12_000, high=9_000),
-            fields.text(item, "observer", limit=200),
+            optional.number("elevation", low=-12_000, high=9_000),
+            optional.text("observer", limit=200),
         )
 
     def _license_of(self, item: dict[str, Any]) -> tuple[str, str]:

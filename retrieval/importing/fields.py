@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from core.files import is_below
 from core.text import has_controls
-from retrieval.importing.records import RecordRefused
+from retrieval.importing.records import RecordRefused, Refusal
 from retrieval.importing.species_names import clean_name
+
+Found = TypeVar("Found")
 
 # A day inside what Python can hold, so that a moment can be shown in any time zone.
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
@@ -22,6 +25,45 @@ FARTHEST: Final = 20_040_000
 """The largest distance of two places on Earth in meters: no location is less certain."""
 # The largest number of the database's columns of pixels.
 _LARGEST_SIDE: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """Reads the fields of a record that it may lack: what is wrong with one is told, and the field
+    is left out."""
+
+    item: Mapping[str, Any]
+    file: str
+    record: str
+    refuse: Callable[[Refusal], None]
+
+    def moment(self, *names: str) -> datetime | None:
+        """As `fields.moment`."""
+        return self._read(moment, *names)
+
+    def number(self, name: str, *, low: float, high: float) -> float | None:
+        """As `fields.number`."""
+        return self._read(number, name, low=low, high=high)
+
+    def place(self) -> tuple[float | None, float | None]:
+        """Latitude and longitude, both or neither."""
+        latitude = self.number("latitude", low=-90, high=90)
+        longitude = self.number("longitude", low=-180, high=180)
+        if latitude is None or longitude is None:
+            return None, None
+        return latitude, longitude
+
+    def text(self, name: str, *, limit: int) -> str:
+        """As `fields.text`."""
+        return self._read(text, name, limit=limit) or ""
+
+    def _read(self, read: Callable[..., Found], *names: str, **options: Any) -> Found | None:
+        try:
+            return read(self.item, *names, **options)
+        except RecordRefused as error:
+            reason = f"left out: it {error.reason}"
+            self.refuse(Refusal(self.file, self.record, error.field, reason, left_out=True))
+            return None
 
 
 def text(item: Mapping[str, Any], field: str, *, limit: int, required: bool = False) -> str:

@@ -11,12 +11,15 @@ from core.text import printable
 
 @dataclass(frozen=True)
 class Refusal:
-    """A record that was not imported: the file, the record and field in it, and the reason."""
+    """A record that was not imported: the file, the record and field in it, and the reason; or a
+    field alone, without which it was."""
 
     file: str
     record: str
     field: str
     reason: str
+    left_out: bool = False
+    """Whether it is the field alone."""
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.record, self.field) if part)

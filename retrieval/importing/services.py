@@ -34,9 +34,10 @@ OnRefusal = Callable[[Refusal], None]
 
 @dataclass
 class ImportReport:
-    """The result of an import: images added, updated and unchanged; records refused.
+    """The result of an import: images added, updated and unchanged; records refused; fields left
+    out of the others.
 
-    `refused_count` is exact; `refused` has the first 1,000.
+    `refused_count` and `left_out_count` are exact; `refused` has the first 1,000 of both.
     """
 
     dataset: str
@@ -44,11 +45,15 @@ class ImportReport:
     updated: int = 0
     skipped: int = 0
     refused_count: int = 0
+    left_out_count: int = 0
     refused: list[Refusal] = field(default_factory=list)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Count a refused record."""
-        self.refused_count += 1
+        """Count a refused record, or a field that is left out."""
+        if refusal.left_out:
+            self.left_out_count += 1
+        else:
+            self.refused_count += 1
         if len(self.refused) < MOST_REFUSALS:
             self.refused.append(refusal)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from core.csv_rows import RowError, csv_rows
 from retrieval.importing import fields
@@ -22,18 +22,14 @@ OPTIONAL: Final = (
     "common_name", "date", "latitude", "longitude", "location_uncertainty", "elevation", "license",
     "license_url", "rights_holder", "observer",
 )  # fmt: skip
-_NUMBERS: Final = {
-    "latitude": (-90, 90),
-    "longitude": (-180, 180),
-    "location_uncertainty": (0, fields.FARTHEST),
-    "elevation": (-12_000, 9_000),
-}
+_NUMBERS: Final = ("latitude", "longitude", "location_uncertainty", "elevation")
 
 
 class TableSource:
     """Reads a table with the columns REQUIRED, and of OPTIONAL those that it has.
 
-    Rows that can't be used are refused by line. Raises ImportRefused for a table whose header or
+    Rows that can't be used are refused by line; of others dates, places, elevations and observers
+    that are wrong are left out. Raises ImportRefused for a table whose header or
     text can't be read.
     """
 
@@ -108,14 +104,9 @@ class TableSource:
         return name
 
     def _image(self, row: Mapping[str, str], record: str) -> ImageRecord:
-        numbers: dict[str, Any] = {}
-        for name, (low, high) in _NUMBERS.items():
-            text = row.get(name, "").strip()
-            try:
-                value = float(text) if text else None
-            except ValueError:
-                raise RecordRefused(name, f"must be a number, not {fields.shown(text)}") from None
-            numbers[name] = fields.number({name: value}, name, low=low, high=high)
+        numbers = {name: _number(row.get(name, "").strip()) for name in _NUMBERS}
+        optional = fields.Optional({**row, **numbers}, str(self.path), record, self._refuse)
+        latitude, longitude = optional.place()
         return ImageRecord(
             source_id=fields.text(row, "file_name", limit=500, required=True),
             preferred_id=None,
@@ -125,7 +116,20 @@ class TableSource:
             license=fields.text(row, "license", limit=200),
             license_url=fields.text(row, "license_url", limit=500),
             rights_holder=fields.text(row, "rights_holder", limit=500),
-            observed_at=fields.moment(row, "date"),
-            observer=fields.text(row, "observer", limit=200),
-            **numbers,
+            observed_at=optional.moment("date"),
+            latitude=latitude,
+            longitude=longitude,
+            location_uncertainty=optional.number(
+                "location_uncertainty", low=0, high=fields.FARTHEST
+            ),
+            elevation=optional.number("elevation", low=-12_000, high=9_000),
+            observer=optional.text("observer", limit=200),
         )
+
+
+def _number(text: str) -> float | str | None:
+    """The number of a cell; a text that is none as it is, and None for a blank cell."""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text

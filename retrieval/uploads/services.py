@@ -40,6 +40,7 @@ from core.outages import free_bytes
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
 from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
 from retrieval.importing.services import MOST_REFUSALS, import_images, open_source
+from retrieval.importing.table import REQUIRED
 
 KIND: Final = "import"
 MOST_FILES: Final = 500_000
@@ -316,6 +317,7 @@ def import_step(job: Job, deadline: float) -> bool:
             "updated": report.updated,
             "unchanged": report.skipped,
             "refused": report.refused_count,
+            "left_out": report.left_out_count,
         },
     )
     _remove(folder)
@@ -399,6 +401,20 @@ def _blocks(source: Any) -> Iterator[bytes]:
         yield block
 
 
+def _names_images(path: Path) -> bool:
+    """Whether a file has what only a list of images has: a table's columns, a COCO file's key."""
+    with path.open("rb") as file:
+        if path.suffix.lower() == ".csv":
+            header = file.readline(_BUFFER).decode("utf-8-sig", errors="replace")
+            return all(column in header for column in REQUIRED)
+        before = b""
+        for block in _blocks(file):
+            if b'"images"' in before + block:
+                return True
+            before = block[-16:]
+    return False
+
+
 def _source_path(files: Path) -> Path:
     """What is to be imported: a COCO file or a table at the top, else the folder of species.
 
@@ -411,6 +427,9 @@ def _source_path(files: Path) -> Path:
         if len(listed) == 1:
             return listed[0]
         if len(listed) > 1:
+            usable = [one for one in listed if _names_images(one)]
+            if len(usable) == 1:
+                return usable[0]
             names = ", ".join(one.name for one in listed[:5])
             raise ImportRefused(here.name, f"It holds several tables ({names}); leave one.")
         folders = [one for one in entries if one.is_dir()]

@@ -83,7 +83,7 @@ def test_refusals_are_told_on_the_callers_thread_and_all_counted(data, bucket, m
     monkeypatch.setattr("retrieval.importing.services.MOST_REFUSALS", 3)
     monkeypatch.setattr("retrieval.importing.files.BLOCK_IN_PLACE", 2)
     monkeypatch.setattr("retrieval.importing.services.BATCH_IN_PLACE", 4)
-    images = [coco_image(n, width=None if n % 3 else 40, latitude=91 if n % 5 == 0 else 0)
+    images = [coco_image(n, width=None if n % 3 else 40, rights_holder=7 if n % 5 == 0 else "")
               for n in range(1, 31)]  # fmt: skip
     threads, seen = [], []
     report = import_images(

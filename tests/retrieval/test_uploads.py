@@ -107,7 +107,8 @@ def test_a_zip_from_its_pieces_to_the_corpus(client: Client, settings: Any) -> N
 
     job = imported(client, address, "My park")
     assert (job.state, job.done, job.failed, job.total) == ("done", 2, 1, 3)
-    assert job.result == {"added": 2, "updated": 0, "unchanged": 0, "refused": 2}
+    nothing = {"updated": 0, "unchanged": 0, "left_out": 0}
+    assert job.result == nothing | {"added": 2, "refused": 2}
     assert set(Image.objects.values_list("dataset", "file_name")) == {
         ("My park", "Rana temporaria/one.jpg"),
         ("My park", "Bufo bufo/two.jpg"),
@@ -125,7 +126,7 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
         "file_name,scientific_name,common_name,date,latitude,longitude,license,observer",
         "a/1.jpg,Rana temporaria,Grass frog,2021-05-01,52.5,13.4,CC BY 4.0,17",
         "a/2.jpg,Rana temporaria,,,,,,",
-        "a/3.jpg,Rana temporaria,,,91,0,,",
+        "a/3.jpg,Rana temporaria,,05/30/2021,91,0,CC0,18",
         "a/1.jpg,Bufo bufo,,,,,,",
         "a/4.jpg,frog,,,,,,",
     ]
@@ -141,8 +142,13 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
         Job.objects.all().delete()
         job = imported(client, address, "trip")
         assert job.result == {
-            "added": 0 if turn else 2, "updated": 0, "unchanged": 2 if turn else 0, "refused": 3
+            "added": 0 if turn else 3, "updated": 0, "unchanged": 3 if turn else 0, "refused": 2,
+            "left_out": 2,
         }  # fmt: skip
+        assert "left out: it must be a date" in client.get(f"/jobs/{job.pk}/").content.decode()
+    image = Image.objects.get(file_name="a/3.jpg")
+    assert (image.observed_at, image.latitude, image.longitude) == (None, None, None)
+    assert (image.license, image.observer) == ("CC0", "18")
     image = Image.objects.get(file_name="a/1.jpg")
     assert (image.latitude, image.license, image.observer) == (52.5, "CC BY 4.0", "17")
     assert image.observed_at is not None
@@ -171,6 +177,24 @@ def test_a_coco_file_with_its_images(client: Client) -> None:
     address = begin(client)
     data = zipped({"train.json": json.dumps(content).encode(), "train/7.jpg": jpeg(size=(40, 30))})
     send(client, address, "corpus.zip", data)
+    imported(client, address, "corpus")
+    assert list(Image.objects.values_list("pk", flat=True)) == [7]
+
+
+def test_the_only_list_of_images_is_taken_beside_other_tables(client: Client) -> None:
+    """The layout of iNat24 has captions beside its train.json."""
+    content = {
+        "images": [{"id": 7, "file_name": "train/7.jpg", "license": None}],
+        "categories": [{"id": 1, "name": "Rana temporaria"}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 1}],
+    }
+    files = {
+        "train.json": json.dumps({"info": {"about": "x" * 100_000}} | content).encode(),
+        "captions.csv": b"image_id,file_name,caption\n7,train/7.jpg,A frog.\n",
+        "train/7.jpg": jpeg(size=(40, 30)),
+    }
+    address = begin(client)
+    send(client, address, "corpus.zip", zipped(files))
     imported(client, address, "corpus")
     assert list(Image.objects.values_list("pk", flat=True)) == [7]
 
@@ -216,6 +240,10 @@ def test_nothing_beside_the_upload_is_looked_for(client: Client, name: str, sett
         ({"a.zip": zipped({"../out.jpg": b"x"})}, "leads out of its folder"),
         ({"a.zip": zipped({"/etc/x.jpg": b"x"})}, "leads out of its folder"),
         ({"one.csv": b"file_name\nx", "two.csv": b"x"}, "several tables (one.csv, two.csv)"),
+        (
+            dict.fromkeys(("one.csv", "two.csv"), b"file_name,scientific_name\n"),
+            "several tables (one.csv, two.csv)",
+        ),
         ({"one.csv": b"file_name\nx"}, "scientific_name"),
         ({"one.json": b"{}"}, "no list “images”"),
         ({"lonely.jpg": b"x"}, "no sub-folders, one per species"),

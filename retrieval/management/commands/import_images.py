@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
         def on_refusal(refusal: Refusal) -> None:
             show.close()
-            self.stdout.write(f"refused {refusal}")
+            self.stdout.write(f"{'a field' if refusal.left_out else 'refused'} {refusal}")
 
         try:
             report = import_images(
@@ -75,6 +75,7 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{report.dataset}: {report.added} added, {report.updated} updated, "
             f"{report.skipped} skipped, {report.refused_count} refused"
+            + (f", {report.left_out_count} fields left out" if report.left_out_count else "")
         )
         if report.refused_count:
             raise CommandError(f"{report.refused_count} refused; each is listed above.")
