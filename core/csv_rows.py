@@ -45,10 +45,11 @@ def csv_rows(
     """(first line, verbatim fields by column) of each record under the header.
 
     `lines` is an open file or upload, best in binary mode, so that bytes that are not UTF-8 are
-    named by line; a byte order mark and CRLF are understood. Blank records are passed over, those
-    that can't be read are added to `errors`; with MAX_ERRORS of them the reading ends. Nothing is
-    read under a header that lacks a required column or names one twice, or, without `others`,
-    names one that is neither required nor optional. Memory does not grow with the file.
+    named by line; a byte order mark, CRLF, capital letters in the header's known names, and
+    semicolons or tabs between its names and all fields are understood. Blank records are passed
+    over, those that can't be read are added to `errors`; with MAX_ERRORS of them the reading ends.
+    Nothing is read under a header that lacks a required column or names one twice, or, without
+    `others`, names one that is neither required nor optional. Memory does not grow with the file.
     """
     before = len(errors)
     columns: list[str] = []
@@ -59,7 +60,8 @@ def csv_rows(
             message = f"{len(fields)} fields where the header has {len(columns)}; a field with a "
             errors.append(RowError(name, line, "", message + "comma must stand in quotes"))
         else:
-            columns = [column.strip() for column in fields]
+            known = {column.lower(): column for column in (*required, *optional)}
+            columns = [known.get(one.strip().lower(), one.strip()) for one in fields]
             # An unreadable line before it may have been the header.
             if len(errors) == before:
                 errors += _header_errors(columns, name, line, required, optional, others=others)
@@ -97,12 +99,15 @@ def _header_errors(
 def _records(
     lines: Iterable[str | bytes], name: str, errors: list[RowError]
 ) -> Iterator[tuple[int, list[str]]]:
-    """(first line, fields) of each record that is neither blank nor broken."""
+    """(first line, fields) of each record that is neither blank nor broken. Fields are separated as
+    those of the first one are."""
     broken: set[int] = set()
+    texts = _utf8_lines(lines, name, broken, errors)
     # Strict, so that a quote that is never closed is an error instead of swallowing the rest.
-    records = csv.reader(_utf8_lines(lines, name, broken, errors), strict=True)
+    records = csv.reader(texts, strict=True)
+    begun = before = 0
     while len(errors) < MAX_ERRORS:
-        line = records.line_num + 1
+        line = before + records.line_num + 1
         try:
             fields = next(records)
         except StopIteration:
@@ -111,10 +116,20 @@ def _records(
             message = f"not readable as CSV ({error}); check the quotes"
             errors.append(RowError(name, line, "", message))
             continue
-        if broken and not broken.isdisjoint(range(line, records.line_num + 1)):
+        if broken and not broken.isdisjoint(range(line, before + records.line_num + 1)):
             continue
         if any(map(str.strip, fields)):
+            begun += 1
+            if begun == len(fields) == 1 and (other := _separator(fields[0])):
+                fields = fields[0].split(other)
+                before += records.line_num
+                records = csv.reader(texts, strict=True, delimiter=other)
             yield line, fields
+
+
+def _separator(header: str) -> str:
+    """What stands between a header's names where it isn't a comma; empty for a single name."""
+    return next((one for one in (";", "\t") if one in header), "")
 
 
 def _utf8_lines(

@@ -253,11 +253,22 @@ def _open(data: bytes) -> Image.Image:
                 raise ImageRefused(
                     Reason.CORRUPT, f"The file begins as a {name} does, but cannot be read as one."
                 ) from error
-        raise ImageRefused(
-            Reason.NOT_AN_IMAGE, "The file is not an image of a known format."
-        ) from error
+        text = "The file is not an image of a known format."
+        if name := _unread_format(data):
+            text = f"The file is a {name} image, which can't be read here; save it as JPEG or PNG."
+        raise ImageRefused(Reason.NOT_AN_IMAGE, text) from error
     except Exception as error:
         raise _broken(error) from error
+
+
+def _unread_format(data: bytes) -> str:
+    """The name of a format that isn't read, by a file's first bytes; empty for others."""
+    if data.startswith((b"\xff\n", b"\0\0\0\x0cJXL ")):
+        return "JPEG XL"
+    # ISO/IEC 23008-12: the kind of a HEIF file is its brand.
+    if data[4:8] == b"ftyp" and data[8:12] in (b"heic", b"heix", b"heim", b"heis", b"mif1"):
+        return "HEIC"
+    return ""
 
 
 def _is_short_webp(data: bytes) -> bool:

@@ -94,6 +94,22 @@ def test_byte_order_mark_crlf_and_the_index_column_are_understood():
     ]
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_other_separators_and_capital_names_are_understood(separator):
+    """As Excel writes a table where a comma parts decimals."""
+    header = HEADER.decode().replace("query_id", "Query_ID").replace(",", separator)
+    text = f'"a fox{separator} at ""night"", running"'
+    line = separator.join(["7", text, "Species", "Species ID", "Mammals"])
+    rows, errors = read(f"\ufeff\n{header}\n{line}\n8{separator}short".encode())
+    assert [(row.query_id, row.query_text, row.line) for row in rows] == [
+        (7, f'a fox{separator} at "night", running', 3)
+    ]
+    assert errors == [
+        "queries_val.csv, line 4: 2 fields where the header has 5; a field with a comma must stand "
+        "in quotes"
+    ]
+
+
 def test_optional_columns():
     header = b"split,species,guidelines,scientific_terms," + HEADER
     line = b"test,Vulpes vulpes; Vulpes lagopus;;Vulpes vulpes, Only adults ,TRUE,1,fox,"

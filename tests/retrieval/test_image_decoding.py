@@ -195,6 +195,16 @@ def test_what_is_no_image_is_refused_by_reason(data, reason):
     assert str(refused.value).endswith(".")
 
 
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [(b"\0\0\0\x18ftypheic" + b"\0" * 99, "HEIC"), (b"\xff\n" + b"\0" * 99, "JPEG XL")],
+)
+def test_a_format_that_is_not_read_is_named(data, name):
+    with pytest.raises(ImageRefused, match=f"The file is a {name} image") as refused:
+        decoded(data, max_pixels=1000)
+    assert refused.value.reason == Reason.NOT_AN_IMAGE
+
+
 def test_a_png_with_changed_bytes_is_corrupt():
     data = bytearray(encoded(NOISE, "PNG"))
     middle = len(data) // 2
