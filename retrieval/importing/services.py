@@ -46,6 +46,8 @@ class ImportReport:
     skipped: int = 0
     refused_count: int = 0
     left_out_count: int = 0
+    copies: int = 0
+    """Of the images that were read, those whose file another data set has too, byte for byte."""
     refused: list[Refusal] = field(default_factory=list)
 
     def refuse(self, refusal: Refusal) -> None:
@@ -182,7 +184,7 @@ def _import(
             root=source.root,
             refuse=refusals.take,
         )
-        batches = _prepared(found, ids, None, at_once=1)
+        batches = _prepared(_copies_counted(found, report), ids, None, at_once=1)
     else:
         found = images_in_place(images=source.images(), refuse=refusals.take)
         batches = _ahead(_prepared(found, ids, root.pk, at_once=BATCH_IN_PLACE))
@@ -246,6 +248,15 @@ class _Refusals:
             self._result.refuse(refusal)
             if self._on_refusal:
                 self._on_refusal(refusal)
+
+
+def _copies_counted(batches: Iterator[Batch], report: ImportReport) -> Iterator[Batch]:
+    for count, images in batches:
+        hashes = [facts[0] for _, facts in images]
+        others = Image.objects.filter(sha256__in=hashes).exclude(dataset=report.dataset)
+        known = set(others.values_list("sha256", flat=True))
+        report.copies += sum(one in known for one in hashes)
+        yield count, images
 
 
 _Prepared = tuple[int, list[bytes], list[int | None]]

@@ -52,6 +52,15 @@ def test_a_second_import_adds_and_changes_nothing(data):
     assert Species.objects.count() == 2
 
 
+def test_files_that_another_data_set_has_are_counted(data):
+    path = coco(data)
+    assert import_images(path=path).copies == 0
+    (data / "train/2.jpg").write_bytes(jpeg("yellow"))
+    report = import_images(path=path, dataset="the same again")
+    assert (report.added, report.copies) == (3, 2)
+    assert import_images(path=path, dataset="the same again").copies == 2
+
+
 def test_what_changed_is_updated_and_a_changed_file_loses_its_embedding(data, toy_model):
     import_images(path=coco(data))
     embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0], 3: [0, 0, 1]})

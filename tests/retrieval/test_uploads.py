@@ -107,7 +107,7 @@ def test_a_zip_from_its_pieces_to_the_corpus(client: Client, settings: Any) -> N
 
     job = imported(client, address, "My park")
     assert (job.state, job.done, job.failed, job.total) == ("done", 2, 1, 3)
-    nothing = {"updated": 0, "unchanged": 0, "left_out": 0}
+    nothing = {"updated": 0, "unchanged": 0, "left_out": 0, "copies": 0}
     assert job.result == nothing | {"added": 2, "refused": 2}
     assert set(Image.objects.values_list("dataset", "file_name")) == {
         ("My park", "Rana temporaria/one.jpg"),
@@ -143,7 +143,7 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
         job = imported(client, address, "trip")
         assert job.result == {
             "added": 0 if turn else 3, "updated": 0, "unchanged": 3 if turn else 0, "refused": 2,
-            "left_out": 2,
+            "left_out": 2, "copies": 0,
         }  # fmt: skip
         assert "left out: it must be a date" in client.get(f"/jobs/{job.pk}/").content.decode()
     image = Image.objects.get(file_name="a/3.jpg")

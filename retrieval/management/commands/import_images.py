@@ -76,6 +76,7 @@ class Command(BaseCommand):
             f"{report.dataset}: {report.added} added, {report.updated} updated, "
             f"{report.skipped} skipped, {report.refused_count} refused"
             + (f", {report.left_out_count} fields left out" if report.left_out_count else "")
+            + (f"; other data sets have {report.copies} of the files" if report.copies else "")
         )
         if report.refused_count:
             raise CommandError(f"{report.refused_count} refused; each is listed above.")
