@@ -150,7 +150,7 @@ class Release(models.Model):
         files name, and without those that only concern others."""
         shown = []
         for one in self.takedowns:
-            images = one["open"] if hidden else one["images"]
+            images = one.get("open", []) if hidden else one["images"]
             if images or not one["images"]:
                 shown.append({"moment": one["moment"], "images": images})
         return shown
