@@ -92,7 +92,10 @@ def test_a_release_with_images_has_those_that_stay_where_they_are(folder, judge_
     Image.objects.filter(pk=1).update(sha256=sha256_of(jpeg("red")))
     Image.objects.filter(pk=2).update(sha256="0" * 64)
     release = services.release_export(
-        name="v1", directory=folder.parent / "out", options={"include_images": True}, new=True
+        name="v1",
+        directory=folder.parent / "out",
+        options={"include_images": True, "test_labels": "public"},
+        new=True,
     )
     shards = (folder.parent / "out/huggingface/images").rglob("*.parquet")
     rows = [row for path in shards for row in pq.read_table(path).to_pylist()]
