@@ -62,6 +62,8 @@ for (const input of inputs) {
     say("");
   });
 }
+// Files may have been chosen before this script began.
+button.disabled = chosen().length === 0;
 
 button.addEventListener("click", async () => {
   const files = chosen().filter(isWanted);
