@@ -26,7 +26,7 @@ from retrieval.encoding.model_specs import (
     read_config,
     resolve,
 )
-from retrieval.encoding.open_clip_import import open_clip_module
+from retrieval.encoding.open_clip_import import import_transformers, open_clip_module
 
 #: Members of a text side's configuration that name a repository.
 _REPOSITORIES: Final = ("hf_tokenizer_name", "hf_model_name")
@@ -93,6 +93,7 @@ def _built(
     repository = ""
     try:
         if repository := text.get("hf_model_name", ""):
+            import_transformers()
             from transformers import AutoConfig
 
             AutoConfig.from_pretrained(repository)

@@ -1,4 +1,4 @@
-"""Imports open_clip, beside a torchvision without operators too, and without PyTorch's compiler.
+"""Imports open_clip, beside a torchvision without operators too, and without what is not needed.
 
 The registry's torchvision wheel is built for CUDA. Beside the CPU build of torch its compiled
 part does not load, and then ``import torchvision`` stops at ``operator torchvision::nms does not
@@ -9,6 +9,8 @@ them. Calling one still fails, with torch's own message that it has no implement
 torchvision and timm import ``torch._dynamo``, for functions that they want compiled or left alone
 by ``torch.compile``. Nothing is compiled here; without it the process that encodes texts is ready
 after 4.2 s of processor time instead of 5.7, and takes 68 MB less (`python -m bench.serving`).
+open_clip also imports ``transformers``, for text sides that are not its own: seven of its 115
+architectures. It is imported when such a model is loaded, by ``import_transformers``.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ _SCHEMAS = {
     "qnms": "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
 }
 _COMPILER = "torch._dynamo"
+_TEXT_MODELS = "transformers"
 _lock = threading.Lock()
 _libraries: list[Any] = []
 """The declarations; torch withdraws them when the object that made them is collected."""
@@ -35,10 +38,34 @@ def open_clip_module() -> Any:
     """Return the module open_clip, which is slow to import."""
     with _lock:
         if "open_clip" not in sys.modules:
-            with _without_compiler():
+            with _without_compiler(), _without_transformers():
                 _ensure_torchvision()
                 importlib.import_module("open_clip")
         return sys.modules["open_clip"]
+
+
+def import_transformers() -> None:
+    """Import transformers, and give it to open_clip's text sides. Without it open_clip refuses them
+    with a RuntimeError."""
+    open_clip_module()
+    with _lock:
+        text_sides = importlib.import_module("open_clip.hf_model")
+        if text_sides.transformers is None:
+            with _without_compiler():
+                importlib.reload(text_sides)
+
+
+@contextmanager
+def _without_transformers() -> Iterator[None]:
+    """Let an import of transformers fail, unless it has been imported. open_clip expects that."""
+    if _TEXT_MODELS in sys.modules:
+        yield
+        return
+    sys.modules[_TEXT_MODELS] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[_TEXT_MODELS]
 
 
 @contextmanager
