@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from labeling.lifecycle.services import query_transition
 from labeling.opinions.models import RequestedImage
 from labeling.opinions.requested import requested_show
 from labeling.queries.models import Query
+from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.images.storage import image_store
 from tests.benchmark.runs import scored_run
 from tests.conftest import api_of, client_of
 from tests.labeling.conftest import (
@@ -33,6 +36,7 @@ from tests.labeling.conftest import (
     toy_model,
 )
 from tests.labeling.judging import item, judge, record
+from tests.retrieval.making import jpeg
 
 __all__ = ["new_query", "open_query", "toy_model"]
 
@@ -148,8 +152,10 @@ def test_from_a_run_to_the_next_version(
 
 def test_a_model_is_embedded_ranked_and_scored_by_one_job(
     queries: dict[int, Query], reviewer: Any, researcher: Any, annotator: Any,
-    toy_model: EmbeddingModel, monkeypatch: pytest.MonkeyPatch, capsys: Any,
+    toy_model: EmbeddingModel, monkeypatch: pytest.MonkeyPatch, capsys: Any, var_dir: Path,
 ) -> None:  # fmt: skip
+    stored = image_store(jpeg("green", (40, 30)))
+    Image.objects.update(sha256=stored.sha256, size_bytes=stored.size_bytes)
     release = made()
     address = f"/releases/{release.pk}/evaluate/"
     for one, status in ((annotator, 403), (researcher, 403), (reviewer, 200)):
@@ -173,7 +179,14 @@ def test_a_model_is_embedded_ranked_and_scored_by_one_job(
     assert (job.state, job.done, job.total) == ("done", 3, 3)
     run = Run.objects.get(kind="model", release=release)
     assert (run.published, run.ready, run.embedding_model) == (True, True, toy_model)
+    # One that is known by its name alone is embedded first.
+    evaluation_begin(release=release, model_name="PE-Core-T-16-384/random")
+    work()
+    run = Run.objects.get(kind="model", embedding_model__name="PE-Core-T-16-384/random")
+    assert run.ready
+    assert Embedding.objects.filter(model=run.embedding_model).count() == 40
     # What can't be read can't be embedded, and then no run pretends to cover the corpus.
+    shutil.rmtree(var_dir / "images")
     Embedding.objects.filter(image__gte=FIRST_ID + 20).delete()
     second = made()
     call_command("evaluate_model", toy_model.name, str(second))

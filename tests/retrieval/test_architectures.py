@@ -15,12 +15,17 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.encoding.encoders import describe, load_encoder
 from retrieval.encoding.image_tower import ImageTower
 from retrieval.encoding.loading import load_open_clip, tokenizer_folder
 from retrieval.encoding.model_specs import DEMO_MODEL_DIR, WEIGHTS_NAME, ModelSpecError
 from retrieval.encoding.open_clip_import import open_clip_module
 from retrieval.encoding.text import load_text_encoder
+from retrieval.ranking.building import pack
+from retrieval.ranking.selectors import half_rounded
+from tests.retrieval.making import random_vectors
+from tests.retrieval.matrices import embed, images, same_as_scan
 
 PHOTO = Image.new("RGB", (90, 60), (40, 90, 30))
 #: Configurations of text sides, whose real ones are fetched; small, of the same kinds.
@@ -103,9 +108,9 @@ def test_each_one_gives_vectors_of_the_size_that_its_description_says(
             about = describe(spec)
             tokens = torch.empty_like(tokenizer(["a fox", "a red fox in the snow"]), device="meta")
             assert tokens.shape == (2, about.context_length), name
-            images = ImageTower(model, preprocess, "meta")
-            size = (images.height, images.width)
-            assert images.prepare(PHOTO).shape == (*size, 3)
+            tower = ImageTower(model, preprocess, "meta")
+            size = (tower.height, tower.width)
+            assert tower.prepare(PHOTO).shape == (*size, 3)
             assert max(size) == about.image_size, name
             config = open_clip_module().get_model_config(name)
             kind = (type(model), *config["vision_cfg"], *config["text_cfg"])
@@ -144,6 +149,18 @@ def check_vectors(spec: str) -> None:
 @pytest.mark.parametrize("name", ["PE-Core-T-16-384", "MobileCLIP2-S0", "EVA02-B-16"])
 def test_real_vectors(name: str) -> None:
     check_vectors(f"{name}/random")
+
+
+def test_the_matrix_ranks_vectors_of_every_size(db: None) -> None:
+    sizes = {describe(f"{name}/random").dimension for name in architectures()}
+    assert {384, 1536} <= sizes
+    images(range(20))
+    for size in sizes:
+        vectors = random_vectors(21, size)
+        model = embedding_model_get_or_create(name=f"m-{size}", dimension=size)
+        embed(model, range(20), vectors[:20])
+        assert pack(model).rows == 20
+        assert len(same_as_scan(model, half_rounded(vectors[20]))) == 20
 
 
 def test_a_tokenizer_that_cannot_be_had_is_told_with_where_to_put_it() -> None:
