@@ -10,8 +10,7 @@ validation split; a reviewer's reason may say what a label is.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
@@ -22,7 +21,6 @@ from typing import Any, Final
 
 import jinja2
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -41,12 +39,20 @@ from benchmark.releases.formats.writing import (
     write_csv,
 )
 from benchmark.releases.snapshot.certificates import certificates
+from benchmark.releases.snapshot.figures import (
+    Spread,
+    by_split,
+    count_per_query,
+    grouped,
+    judging_seconds,
+    release_reliability,
+    votes_of_pairs,
+)
 from benchmark.releases.snapshot.licenses import UNKNOWN, License, license_of
 from benchmark.releases.snapshot.release_certificate import (
     ReleaseCertificate,
     release_certificate,
 )
-from benchmark.releases.snapshot.reliability import release_reliability
 from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
 from benchmark.scoring.qrels import fit
 from labeling.judging.reliability import Reliability
@@ -63,30 +69,6 @@ SOURCE_WORDS: Final = {
     "second": "as a blind second opinion",
     "run": "among the first images of a run",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The distribution of a number over at least one thing."""
-
-    least: float
-    median: float
-    mean: float
-    most: float
-    total: float
-
-    @classmethod
-    def of(cls, values: npt.NDArray[Any]) -> Spread | None:
-        """None of no values."""
-        if not len(values):
-            return None
-        ends = values.min(), np.median(values), values.mean(), values.max(), values.sum()
-        return cls(*map(float, ends))
-
-    @property
-    def cells(self) -> list[str]:
-        """As a table shows it."""
-        return [f"{self.least:g}", f"{self.median:g}", f"{self.mean:.1f}", f"{self.most:g}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,24 +177,11 @@ class Facts:
     @property
     def queries_by_split(self) -> list[int]:
         """Number of queries of each split."""
-        return _by_split(self.queries)
+        return list(by_split(self.queries).values())
 
-    @property
-    def categories(self) -> list[tuple[tuple[str, str], list[int]]]:
-        """((supercategory, category), queries of each split), by name."""
-        groups = defaultdict(list)
-        for query in self.queries:
-            groups[query.supercategory, query.category].append(query)
-        return [(key, _by_split(groups[key])) for key in sorted(groups)]
-
-    @property
-    def iconic_groups(self) -> list[tuple[str | None, list[int]]]:
-        """(iconic group, queries of each split), by name; None, not known, comes last."""
-        groups = defaultdict(list)
-        for query in self.queries:
-            groups[query.iconic_group].append(query)
-        order = sorted(groups, key=lambda group: (group is None, group or ""))
-        return [(key, _by_split(groups[key])) for key in order]
+    def grouped(self, *names: str) -> list[tuple[tuple[str | None, ...], list[int]]]:
+        """(the values of these fields, queries of each split)."""
+        return [(key, list(counts.values())) for key, counts in grouped(self.queries, *names)]
 
     @property
     def scientific_terms(self) -> list[bool]:
@@ -309,8 +278,8 @@ def split_facts(snapshot: Snapshot, split: str) -> SplitFacts:
     """Counts of the judged pairs of a split."""
     pairs = pair_columns(snapshot).of_split(snapshot, split)
     ids = list(snapshot.queries_of(split))
-    judged = _per_query(ids, pairs.query_ids)
-    relevant = _per_query(ids, pairs.query_ids[pairs.relevant])
+    judged = count_per_query(ids, pairs.query_ids)
+    relevant = count_per_query(ids, pairs.query_ids[pairs.relevant])
     return SplitFacts(
         name=SPLITS[split],
         pairs=len(pairs.query_ids),
@@ -322,16 +291,13 @@ def split_facts(snapshot: Snapshot, split: str) -> SplitFacts:
 
 
 def label_facts(snapshot: Snapshot) -> LabelFacts:
-    """Counts of the single judgments, in one reading."""
-    seconds: list[npt.NDArray[np.float64]] = []
+    """Counts of the single judgments."""
     sources: Counter[str] = Counter()
     relevances: Counter[str] = Counter()
-    for batch in batches(snapshot, "judgments", ("seconds", "source", "relevance")):
-        times = batch.column(0).to_numpy()
-        seconds.append(times[times > 0])
-        sources.update(_counts(batch.column(1)))
-        relevances.update(_counts(batch.column(2)))
-    timed = np.concatenate(seconds) if seconds else np.empty(0)
+    for batch in batches(snapshot, "judgments", ("source", "relevance")):
+        sources.update(_counts(batch.column(0)))
+        relevances.update(_counts(batch.column(1)))
+    timed = judging_seconds(snapshot)
     votes = pq.read_table(snapshot.path("pairs"), columns=["votes"])["votes"]
     return LabelFacts(
         judgments=relevances.total(),
@@ -340,7 +306,7 @@ def label_facts(snapshot: Snapshot) -> LabelFacts:
         timed=len(timed),
         sources=sorted(sources.items(), key=lambda item: (-item[1], item[0])),
         votes=_counts(votes),
-        agreement=release_reliability(snapshot),
+        agreement=release_reliability(*votes_of_pairs(snapshot)),
     )
 
 
@@ -350,7 +316,7 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
     listed = [query for query in queries if query.list_size]
     table = pq.read_table(snapshot.path("pairs"), columns=["query_id", "rank"])
     ranked = table.filter(pc.is_valid(table["rank"]))["query_id"].to_numpy()
-    judged = _per_query([query.query_id for query in listed], ranked)
+    judged = count_per_query([query.query_id for query in listed], ranked)
     labels = snapshot.fixed_labels
     flags = [
         [labels.get((query_id, one.image_id)) for one in entries]
@@ -417,18 +383,6 @@ def image_facts(snapshot: Snapshot) -> ImageFacts:
         datasets=sorted(set(_counts(table["dataset"])) - {""}),
         licenses=sorted(licenses.items(), key=lambda item: (-item[1], item[0].name, item[0].url)),
     )
-
-
-def _by_split(queries: Sequence[SnapshotQuery]) -> list[int]:
-    splits = [query.split for query in queries]
-    return [splits.count(split) for split in SPLITS]
-
-
-def _per_query(ids: Sequence[int], query_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How often each of the ascending `ids` occurs among the ascending `query_ids`."""
-    queries = np.array(ids, dtype=np.int64)
-    right = np.searchsorted(query_ids, queries, side="right")
-    return np.asarray(right - np.searchsorted(query_ids, queries, side="left"))
 
 
 def _counts(values: pa.Array | pa.ChunkedArray) -> Counter[Any]:

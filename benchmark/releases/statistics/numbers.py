@@ -10,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from benchmark.releases.snapshot.reliability import pair_places, release_reliability
+from benchmark.releases.snapshot.figures import (
+    Spread,
+    by_split,
+    count_per_query,
+    grouped,
+    judging_seconds,
+    pair_places,
+    release_reliability,
+    votes_of_pairs,
+)
 from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery, gains_of
 from core.cells import CELL
 from labeling.candidates.stopping import RELEVANT
@@ -62,19 +71,19 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
     relevant = pairs["relevant"].to_numpy()
     ranks = pairs["rank"].fill_null(0).to_numpy()
     image_ids = np.unique(pairs["image_id"].to_numpy()[relevant])
-    order = np.array(list(snapshot.labeled_queries), dtype=np.int64)
+    order = list(snapshot.labeled_queries)
     return {
         "form": FORM,
-        "queries": _splits(queries.values()),
+        "queries": by_split(queries.values()),
         "pairs": len(query_ids) if header.negatives_known else None,
         "relevant": int(relevant.sum()),
         "images": snapshot.image_count,
         "judgments": judgments if known else None,
         "annotators": header.annotators if known else None,
-        "labeled": summary(_per_query(order, query_ids), COUNT_EDGES)
+        "labeled": summary(count_per_query(order, query_ids), COUNT_EDGES)
         if header.negatives_known
         else None,
-        "relevant_per_query": summary(_per_query(order, query_ids[relevant]), COUNT_EDGES),
+        "relevant_per_query": summary(count_per_query(order, query_ids[relevant]), COUNT_EDGES),
         "categories": _grouped(queries.values(), "supercategory", "category"),
         "iconic_groups": _grouped(queries.values(), "iconic_group"),
         "map": _map(snapshot, image_ids),
@@ -90,17 +99,18 @@ def summary(values: npt.NDArray[Any], edges: Sequence[float]) -> Numbers | None:
     """{bins: [[from, to, how many]], lowest, median, mean, highest} of (n,) values from edges[0]
     up; None for no values. Empty bins at both ends are left out; the last of all has no end, None.
     """
-    if not len(values):
+    spread = Spread.of(values)
+    if spread is None:
         return None
     counts = np.histogram(values, bins=[*edges, np.inf])[0].tolist()
     full = [place for place, count in enumerate(counts) if count]
     part = range(full[0], full[-1] + 1)
     return {
         "bins": [[edges[place], [*edges, None][place + 1], counts[place]] for place in part],
-        "lowest": float(values.min()),
-        "median": float(np.median(values)),
-        "mean": float(values.mean()),
-        "highest": float(values.max()),
+        "lowest": spread.least,
+        "median": spread.median,
+        "mean": spread.mean,
+        "highest": spread.most,
     }
 
 
@@ -136,23 +146,8 @@ def approved(people: Ints, right: npt.NDArray[np.bool_]) -> list[list[int | None
     ]
 
 
-def _splits(queries: Iterable[SnapshotQuery]) -> dict[str, int]:
-    splits = [query.split for query in queries]
-    return {split: splits.count(split) for split in ("val", "test")}
-
-
-def _per_query(order: Ints, owners: Ints) -> Ints:
-    """How often each query of `order`, ascending, occurs in `owners`."""
-    found: Ints = np.bincount(np.searchsorted(order, owners), minlength=len(order))
-    return found
-
-
 def _grouped(queries: Iterable[SnapshotQuery], *names: str) -> list[Numbers]:
-    groups: defaultdict[tuple[str | None, ...], list[SnapshotQuery]] = defaultdict(list)
-    for query in queries:
-        groups[tuple(getattr(query, name) for name in names)].append(query)
-    order = sorted(groups, key=lambda key: [(part is None, part or "") for part in key])
-    return [dict(zip(names, key, strict=True)) | _splits(groups[key]) for key in order]
+    return [dict(zip(names, key, strict=True)) | counts for key, counts in grouped(queries, *names)]
 
 
 def _map(snapshot: Snapshot, image_ids: Ints) -> Numbers:
@@ -178,8 +173,7 @@ def _map(snapshot: Snapshot, image_ids: Ints) -> Numbers:
 
 
 def _seconds(snapshot: Snapshot) -> Numbers | None:
-    seconds = pq.read_table(snapshot.path("judgments"), columns=["seconds"])["seconds"].to_numpy()
-    timed = seconds[seconds > 0]
+    timed = judging_seconds(snapshot)
     found = summary(timed, SECONDS_EDGES)
     return found and found | {"total": float(timed.sum())}
 
@@ -203,21 +197,14 @@ def _ranks(queries: Mapping[int, SnapshotQuery], owners: Ints, ranks: Ints) -> N
 
 
 def _agreement(snapshot: Snapshot) -> Numbers:
-    table = pq.read_table(snapshot.path("judgments"), columns=["query_id", "image_id", "relevance"])
-    labels, label = np.unique(
-        table["relevance"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True
-    )
-    owners, images = table["query_id"].to_numpy(), table["image_id"].to_numpy()
-    pair = pair_places(owners, images)
-    units = np.zeros((len(np.unique(pair)), len(labels)), dtype=np.int64)
-    np.add.at(units, (pair, label), 1)
-    shared = units[units.sum(axis=1) >= 2] > 0
+    labels, votes = votes_of_pairs(snapshot)
+    shared = votes[votes.sum(axis=1) >= 2] > 0
     sets = Counter((shared @ (1 << np.arange(len(labels)))).tolist())
     given = [
-        [[str(name) for place, name in enumerate(labels) if code >> place & 1], count]
+        [[name for place, name in enumerate(labels) if code >> place & 1], count]
         for code, count in sets.most_common()
     ]
-    found = release_reliability(snapshot)
+    found = release_reliability(labels, votes)
     return {"pairs": found.items, "same": found.raw, "alpha": found.alpha, "given": given}
 
 
