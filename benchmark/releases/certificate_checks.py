@@ -126,9 +126,23 @@ def _check(snapshot: Snapshot, directory: Path, files: Sequence[str]) -> Certifi
         found.differences += [f"query {query_id}: {one}" for one in wrong]
     without = sorted({one.query_id for one in snapshot.rounds()} - pools)
     found.differences += [f"query {one}: it has rounds and no pool" for one in without]
+    found.differences += _count_differences(snapshot)
     for name in files:
         found.differences += _file_differences(directory / name, expected[name])
     return found
+
+
+def _count_differences(snapshot: Snapshot) -> Iterator[str]:
+    """Queries that don't have the rounds and audits that they had when the release was made."""
+    rounds = Counter(one.query_id for one in snapshot.rounds())
+    audits = Counter(one.query_id for one in snapshot.release_audits())
+    for query_id, query in snapshot.labeled_queries.items():
+        for there, made, name in (
+            (rounds[query_id], query.rounds, "rounds"),
+            (audits[query_id], query.release_audits, "audits for the release"),
+        ):
+            if made not in (None, there):
+                yield f"query {query_id}: {name} that it has: {there}, and had when made: {made}"
 
 
 def _pool_differences(

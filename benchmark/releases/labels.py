@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
 from benchmark.releases.snapshot.release_files import JudgmentRow
 from benchmark.releases.snapshot.snapshot import ModelRank, ReleasedBox, SnapshotQuery
@@ -52,9 +52,16 @@ def released_queries(
     common = dict(benchmark.species.values_list("pk", "scientific_name"))
     parts = Assignment.objects.filter(query=OuterRef("pk"), handed_in_at__isnull=False)
     parts = parts.order_by("-handed_in_at", "-pk")
+    present = Q(
+        draw_rounds__candidate_list=F("current_list"), draw_rounds__size=F("current_list__size")
+    )
     queries = (
         complete_queries(benchmark)
-        .annotate(rule=Subquery(parts.values("rule")[:1]))
+        .annotate(
+            rule=Subquery(parts.values("rule")[:1]),
+            rounds=Count("draw_rounds", filter=present, distinct=True),
+            audits=Count("release_audits", distinct=True),
+        )
         .select_related("benchmark", "current_list")
         .defer("current_list__text_vector")
         .prefetch_related("species")
@@ -87,6 +94,8 @@ def released_queries(
             rule=query.rule or "",
             grades=query.grades,
             pool=frozen.pool_models if frozen else [],
+            rounds=query.rounds,
+            release_audits=query.audits,
         )
 
 

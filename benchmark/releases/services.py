@@ -19,11 +19,10 @@ from benchmark.releases import selectors
 from benchmark.releases.files import Written, file_steps, files_write
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress, Report, job_report
-from benchmark.releases.selectors import SNAPSHOT_KEY
 from benchmark.releases.signals import release_made
 from benchmark.releases.snapshot.manifest import listed_names
 from benchmark.releases.snapshot.release_files import RELEASE_FILES, SNAPSHOT_FOLDER
-from benchmark.releases.snapshot.snapshot import Snapshot
+from benchmark.releases.snapshot.snapshot import OPEN_FOLDER, Snapshot
 from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
 from benchmark.releases.takedown import release_redact
 from core import storage
@@ -349,20 +348,30 @@ class Finding:
 
 def release_verify(*, release: Release) -> list[Finding]:
     """Check every stored file against its SHA-256, and write all files again from the snapshot to
-    compare them byte for byte; what is wrong, by file, empty if nothing is.
+    compare them byte for byte; what is wrong, by file, empty if nothing is. Files beside the
+    release's own are wrong too.
 
     A damaged snapshot is named, and nothing is written from it. Raises ReleaseUnusable for a
     release that isn't made.
     """
     if not release.files_ready:
         raise ReleaseUnusable(f"{release} isn't made yet.")
-    listed = {entry["name"]: entry for entry in [*release.file_list, *_archives(release)]}
-    found = {
-        name: problem
-        for name, entry in listed.items()
-        if (problem := _stored_problem(release.directory / name, entry))
+    entries = [*release.file_list, *_archives(release)]
+    listed = {entry["name"]: entry for entry in entries}
+    own = {release.directory / name for name in listed} | {
+        Snapshot(release.directory / one).statistics_path for one in (SNAPSHOT_FOLDER, OPEN_FOLDER)
     }
-    snapshot_damaged = any(listed[name].get("format") == SNAPSHOT_KEY for name in found)
+    found = {
+        path.relative_to(release.directory).as_posix(): "is none of the release's files"
+        for path in storage.names_below(release.directory)
+        if path not in own
+    }
+    found |= {
+        entry["name"]: problem
+        for entry in entries
+        if (problem := _stored_problem(release.directory / entry["name"], entry))
+    }
+    snapshot_damaged = any(Path(name).parts[0] in (SNAPSHOT_FOLDER, OPEN_FOLDER) for name in found)
     if not snapshot_damaged:
         for name, problem in _written_again(release).items():
             found.setdefault(name, problem)

@@ -93,7 +93,7 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
             for path in before_it.directory.iterdir():
                 if path.name not in (HEADER_FILE, table.name):
                     os.link(path, snapshot / path.name)
-            _images_write(table, snapshot / table.name, images)
+            images_write(table, snapshot / table.name, images)
             write_header(snapshot, before_it.header_data | {"made_by": made_by})
             written = files_write(
                 release=release, directory=partial, progress=Progress(file_steps())
@@ -129,7 +129,7 @@ def _named(snapshot: Snapshot, image_ids: Collection[int]) -> list[int]:
     return list(wanted.filter(pc.is_in(wanted, known.combine_chunks())).to_pylist())
 
 
-def _images_write(source: Path, target: Path, image_ids: Collection[int]) -> None:
+def images_write(source: Path, target: Path, image_ids: Collection[int]) -> None:
     """Copy the table of images, with nothing personal of these."""
     gone = pa.array(image_ids, type=pa.int64())
     with (

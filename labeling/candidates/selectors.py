@@ -190,8 +190,9 @@ def list_verify(candidate_list: CandidateList) -> bool:
     Compares the fresh ranking, by the database's own scan whatever ranked the list, with the stored
     rows and the stored rows with the checksum. It differs when an embedding of it was removed since
     (an image's file was replaced or the image deleted), except for images that were taken down:
-    these are compared by the checksum alone. Of a pooled list each model's ranking is compared so,
-    and the order with their fusion. Raises ValueError for a list that isn't ready.
+    these are compared by the checksum alone. A list that is shorter than was requested must hold
+    all that there was. Of a pooled list each model's ranking is compared so, and the order with
+    their fusion; another has no such rankings. Raises ValueError for a list that isn't ready.
     """
     model, vector = candidate_list.embedding_model, candidate_list.text_vector
     if model is None or vector is None:
@@ -202,9 +203,12 @@ def list_verify(candidate_list: CandidateList) -> bool:
     if [rank for _, _, rank in stored] != list(range(1, candidate_list.size + 1)):
         return False
     order = [(image_id, score) for image_id, score, _ in stored]
-    if not candidate_list.pool_models:
-        return _ranking_verify(candidate_list, model, vector, order, candidate_list.checksum)
     rankings = list(candidate_list.rankings.select_related("embedding_model"))
+    if not candidate_list.pool_models:
+        return not rankings and _ranking_verify(
+            candidate_list, model, vector, order, candidate_list.checksum,
+            whole=candidate_list.size < candidate_list.depth,
+        )  # fmt: skip
     return (
         [one.embedding_model.name for one in rankings] == candidate_list.pool_models
         and list_checksum(order) == candidate_list.checksum
@@ -224,13 +228,15 @@ def _ranking_verify(
     vector: Sequence[float],
     order: Sequence[tuple[int, float]],
     checksum: str,
+    whole: bool = False,
 ) -> bool:
-    """Whether a model's (image id, score), best first, are what it gives for a list's text."""
+    """Whether a model's (image id, score), best first, are what it gives for a list's text; with
+    `whole` nothing may follow them."""
     again = rank_images(
         model=model,
         text_vector=vector,
         species_ids=candidate_list.species_ids,
-        limit=len(order),
+        limit=len(order) + whole,
         created_before=candidate_list.frozen_at,
         scan=True,
     )
@@ -238,5 +244,5 @@ def _ranking_verify(
     removed = set(ImageTakedown.objects.filter(image_id__in=ids).values_list("image_id", flat=True))
     remaining = [row for row in order if row[0] not in removed]
     return list_checksum(order) == checksum and list_checksum(remaining) == list_checksum(
-        again[: len(remaining)]
+        again if whole else again[: len(remaining)]
     )

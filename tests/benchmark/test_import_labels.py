@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
@@ -120,7 +122,7 @@ def test_its_files_come_out_as_they_went_in(exported: Path, model: EmbeddingMode
     assert mine["pairs"] == theirs["pairs"]
     # A reviewer's word against a majority is no disagreement: of image 2, and the other way of 3.
     pairs = {(one.query_id, one.image_id): one for one in snapshot_of(release).pairs()}
-    assert pairs[30, 2] == Pair(query_id=30, image_id=2, relevant=True, votes=2, rank=2, row=1)
+    assert pairs[30, 2] == Pair(query_id=30, image_id=2, relevant=True, votes=2, rank=2)
     assert pairs[30, 3] == Pair(query_id=30, image_id=3, relevant=False, votes=2, rank=3)
     # Nothing is labeled by it, and what went out comes in again, also where the corpus is another.
     assert Query.objects.count() == 2
@@ -205,6 +207,23 @@ def test_wrong_lists_are_refused(tmp_path: Path) -> None:
             benchmark_import(directory=folder)
         assert "inquire_rerank/val.csv, line 2, " in str(refused.value)
         assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ("queries", "queries.parquet holds a query twice"),
+        ("images", "two rows have the same image_id"),
+    ],
+)
+def test_a_snapshot_that_holds_a_row_twice_is_refused(
+    exported: Path, table: str, problem: str
+) -> None:
+    path = exported / f"snapshot/{table}.parquet"
+    rows = pq.read_table(path)
+    pq.write_table(pa.concat_tables([rows, rows.slice(0, 1)]), path)
+    with pytest.raises(LayoutRefused, match=problem):
+        benchmark_import(directory=exported, name="again")
 
 
 def test_a_snapshot_that_cannot_be_read_is_named(exported: Path) -> None:

@@ -24,6 +24,7 @@ from benchmark.releases.snapshot.snapshot import (
 )
 from labeling.queries.models import Query
 from tests.benchmark.toy import make_list
+from tests.conftest import client_of
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -147,6 +148,21 @@ def test_every_damaged_byte_and_lost_file_is_named(release: Release) -> None:
         release_verify(release=Release.objects.create(name="new"))
     with pytest.raises(CommandError, match='There is no release "birds"'):
         run("verify_release", "birds")
+
+
+def test_files_beside_the_releases_own_are_named_but_for_the_numbers_of_its_page(
+    release: Release, admin: Any
+) -> None:
+    client_of(admin).get(f"/releases/{release.pk}/statistics/")
+    assert (release.directory / "snapshot_statistics.json").exists()
+    assert release_verify(release=release) == []
+    (release.directory / "snapshot" / "pairs_old.parquet").write_bytes(b"")
+    (release.directory / "judgments.csv.bak").write_bytes(b"")
+    problem = "is none of the release's files"
+    assert release_verify(release=release) == [
+        Finding("judgments.csv.bak", problem),
+        Finding("snapshot/pairs_old.parquet", problem),
+    ]
 
 
 def test_what_comes_out_differently_is_named(release: Release) -> None:

@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from core.errors import Conflict
 from core.jobs.models import Job
 from labeling.candidates.freezing import list_freeze
-from labeling.candidates.models import Candidate, CandidateList
-from labeling.candidates.selectors import list_status, list_verify
+from labeling.candidates.models import Candidate, CandidateList, PoolRanking
+from labeling.candidates.selectors import list_checksum, list_status, list_verify
 from labeling.candidates.services import list_extend, list_refresh, lists_refresh_stale
 from labeling.lifecycle.services import query_transition, query_update
 from labeling.queries.models import Query
@@ -111,6 +111,29 @@ def test_a_list_differs_once_an_embedding_of_it_is_gone_or_a_row_changed(images,
     assert not list_verify(frozen)
     with pytest.raises(CommandError, match="1 of 1 lists differ"):
         call_command("verify_lists")
+    with pytest.raises(CommandError, match=r"No ready list is of 77, 78\."):
+        call_command("verify_lists", query=[78, frozen.query.query_id, 77])
+
+
+def test_a_list_that_lacks_its_end_or_has_a_ranking_of_another_kind_differs(images, open_query):
+    frozen = current_list(open_query())
+    vector, model = frozen.text_vector, frozen.embedding_model
+    ranking = PoolRanking.objects.create(
+        list=frozen, place=1, embedding_model=model, text_vector=vector, image_ids=[], scores=[]
+    )
+    assert not list_verify(frozen)
+    ranking.delete()
+    assert list_verify(frozen)
+    # Cut with its number and its checksum, as if it had never been longer.
+    frozen.candidates.filter(rank=8).delete()
+    frozen.size = 7
+    frozen.checksum = list_checksum(
+        frozen.candidates.order_by("rank").values_list("image_id", "score")
+    )
+    frozen.save()
+    assert not list_verify(frozen)
+    frozen.depth = 7
+    assert list_verify(frozen)
 
 
 @pytest.mark.parametrize("change", ["text", "species"])

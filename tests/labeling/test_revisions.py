@@ -144,6 +144,9 @@ def test_a_revision_that_was_tampered_with_is_found(query, annotator):
             with pytest.raises(CommandError, match="0 of 1 lists differ, and 1 of 2 revisions"):
                 call_command("verify_lists", stderr=StringIO())
             transaction.set_rollback(True)
+    made.delete()
+    with pytest.raises(CommandError, match="0 of 1 lists differ, and 1 of 2 revisions"):
+        call_command("verify_lists", stderr=StringIO())
 
 
 def test_another_direction_with_its_own_order_is_found(query, annotator):

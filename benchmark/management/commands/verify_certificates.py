@@ -16,7 +16,8 @@ class Command(BaseCommand):
     help = (
         "Compute the certificates of a release again from the files that export_release wrote to "
         "DIR: that each round drew the first images in the order of its published key, that the "
-        "counts follow from rounds, draws and labels, and the bounds from the counts; the same of "
+        "counts follow from rounds, draws and labels, and the bounds from the counts, and that "
+        "every query has as many rounds as the release was made with; the same of "
         "the release's own certificate, whose audits selected images by its key. Names each "
         "difference; the exit status is 1 if there is any."
     )

@@ -15,8 +15,8 @@ class Command(BaseCommand):
 
     help = (
         "Check every file of a made release against its SHA-256, write all files again from the "
-        "snapshot and compare them byte for byte. Names each file that differs; the exit status is "
-        "1 if any does."
+        "snapshot and compare them byte for byte. Names each file that differs or that is none of "
+        "the release's; the exit status is 1 if there is any."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

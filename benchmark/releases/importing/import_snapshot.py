@@ -3,13 +3,14 @@ images."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from heapq import merge
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 from benchmark.releases import fixed_lists
 from benchmark.releases.images import Corpus, released_images, web_address
@@ -18,8 +19,10 @@ from benchmark.releases.importing.layout import Effort, Layout, LayoutQuery
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress
 from benchmark.releases.snapshot.snapshot import (
+    TABLES,
     FixedImage,
     Header,
+    Snapshot,
     SnapshotImage,
     SnapshotQuery,
     SnapshotWriter,
@@ -27,8 +30,10 @@ from benchmark.releases.snapshot.snapshot import (
 )
 from benchmark.releases.snapshots import CONSENSUS_RULE as OWN_RULE
 from benchmark.releases.snapshots import GRADES_RULE
+from benchmark.releases.takedown import images_write
 from core import moments
 from core.jobs.kinds import JobFailed
+from retrieval.corpus.models import ImageTakedown
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.model_specs import ModelSpecError
 
@@ -113,8 +118,12 @@ def snapshot_import(
     """Write the snapshot of a benchmark that is imported into an empty directory; `found` counts.
 
     The fixed lists are those of the release's `rerank_model`, if it has one, else those of the
-    files. JobFailed: a list can't be made.
+    files. Without one, a release made by this application, unchanged, keeps its snapshot's tables.
+    JobFailed: a list can't be made.
     """
+    if layout.whole and not release.options.get("rerank_model"):
+        _take_over(release, layout, layout.whole, directory, corpus_images, found, progress)
+        return
     writer = SnapshotWriter(directory)
     efforts = layout.efforts()
     with progress.step(QUERIES_STEP, len(layout.queries)):
@@ -144,44 +153,88 @@ def snapshot_import(
         if model and not found.whole:
             raise JobFailed("Images of the benchmark have left the corpus meanwhile.")
         with progress.step(CORPUS_STEP):
-            # Of a corpus that has only some of the images, nothing follows for the benchmark.
-            corpus = corpus_now() if found.whole else _NOTHING
+            facts = _facts(release, found)
     own = layout.header
     rerank_model = model.name if model else ""
     if not rerank_model and len(layout.fixed):
         rerank_model = own.rerank_model if own else UNNAMED_MODEL
     writer.header(
         Header(
-            name=release.name,
-            version=release.version,
-            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            made_by=release.created_by.get_username() if release.created_by else "",
-            software=software(),
-            origin=release.origin,
-            corpus_images=corpus.images,
-            corpus_species=corpus.species,
-            corpus_fingerprint=corpus.fingerprint,
+            **facts,
             models=own.models if own else [],
             rerank_model=rerank_model,
             consensus=_rule(layout),
             annotators=layout.annotators or None,
-            matched={
-                "path": found.by_path,
-                "data_set": found.by_data_set,
-                "absent": found.absent,
-            },
             negatives_known={one.query.split for one in layout.queries} <= layout.judged_splits,
-            test_labels=release.test_labels,
         )
     )
+
+
+def _take_over(
+    release: Release,
+    layout: Layout,
+    whole: Snapshot,
+    directory: Path,
+    corpus_images: CorpusImages,
+    found: ImagesFound,
+    progress: Progress,
+) -> None:
+    """Copy the tables of a snapshot, without what was taken down here of its images."""
+    for title in (QUERIES_STEP, PAIRS_STEP, FIXED_STEP):
+        with progress.step(title):
+            pass
+    with progress.step(IMAGES_STEP):
+        for path in filter(Path.exists, map(whole.path, TABLES)):
+            shutil.copyfile(path, directory / path.name)
+        ids = layout.images["image_id"].to_pylist()
+        gone = set(ImageTakedown.objects.values_list("pk", flat=True)).intersection(ids)
+        if gone:
+            table = whole.path("images")
+            images_write(table, directory / table.name, sorted(gone))
+        _images_count(layout, corpus_images, found)
+    with progress.step(CORPUS_STEP):
+        facts = _facts(release, found)
+    own = whole.header
+    if own.origin != Release.Origin.IMPORTED:
+        facts["consensus"] = _rule(layout)
+    SnapshotWriter(directory).header(replace(own, **facts))
+
+
+def _facts(release: Release, found: ImagesFound) -> dict[str, Any]:
+    """What the header says of the import itself."""
+    # Of a corpus that has only some of the images, nothing follows for the benchmark.
+    corpus = corpus_now() if found.whole else _NOTHING
+    return {
+        "name": release.name,
+        "version": release.version,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "made_by": release.created_by.get_username() if release.created_by else "",
+        "software": software(),
+        "origin": release.origin,
+        "corpus_images": corpus.images,
+        "corpus_species": corpus.species,
+        "corpus_fingerprint": corpus.fingerprint,
+        "matched": {
+            "path": found.by_path,
+            "data_set": found.by_data_set,
+            "absent": found.absent,
+        },
+        "include_images": bool(release.options.get("include_images")),
+        "test_labels": release.test_labels,
+    }
 
 
 def images_here(layout: Layout, corpus_images: CorpusImages) -> ImagesFound:
     """How many of the benchmark's images are in the corpus."""
     found = ImagesFound()
+    _images_count(layout, corpus_images, found)
+    return found
+
+
+def _images_count(layout: Layout, corpus_images: CorpusImages, found: ImagesFound) -> None:
+    """Count the benchmark's images that are in the corpus into `found`."""
     for _ in _images(layout, corpus_images, found):
         pass
-    return found
 
 
 def _ranked(layout: Layout, model: EmbeddingModel) -> Iterator[FixedImage]:

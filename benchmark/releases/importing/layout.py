@@ -15,6 +15,7 @@ from benchmark.releases.snapshot.snapshot import (
     FixedImage,
     Header,
     Pair,
+    Snapshot,
     SnapshotQuery,
     gains_of,
     schema_of,
@@ -124,6 +125,9 @@ class Layout:
     """Of the snapshot that goes along with a release made by this application."""
     own_queries: dict[int, SnapshotQuery] = field(default_factory=dict)
     """The same snapshot's queries."""
+    whole: Snapshot | None = None
+    """The same snapshot, where all files are as its release's manifest has them: then its tables
+    are the import's."""
     duplicates: int = 0
     """Annotations that repeat a pair."""
     pairs: pa.Table = field(default_factory=lambda: schema_of(Pair).empty_table())
@@ -229,7 +233,9 @@ class Layout:
         self.images = self._with_details(images, details)
 
     def add_paths(self, paths: pa.Table) -> None:
-        """Take over paths (image_id, file_name) of images for which no file has one."""
+        """Take over paths (image_id, file_name) of images for which no file has one. ValueError: an
+        image stands twice."""
+        _require_once(paths, ["image_id"])
         joined = self.images.join(paths, "image_id").sort_by("image_id")
         known = pc.fill_null(joined["file_name"], "")
         path = pc.if_else(pc.equal(joined["path"], ""), known, joined["path"])
@@ -237,7 +243,9 @@ class Layout:
         self.images = joined.set_column(place, "path", path).drop_columns(["file_name"])
 
     def add_grades(self, grades: pa.Table) -> None:
-        """Take over the grades (query_id, image_id, grade) of pairs."""
+        """Take over the grades (query_id, image_id, grade) of pairs. ValueError: a pair stands
+        twice."""
+        _require_once(grades, _PAIR)
         names = self.pairs.schema.names
         joined = self.pairs.drop_columns(["grade"]).join(grades, _PAIR)
         self.pairs = joined.select(names).sort_by(_SORTED)
@@ -392,6 +400,11 @@ def _repeated(table: pa.Table, keys: Sequence[str]) -> np.ndarray[Any, np.dtype[
     numbered = table.select(list(keys)).append_column("row", pa.array(rows))
     first = numbered.group_by(list(keys)).aggregate([("row", "min")])["row_min"]
     return ~np.isin(rows, first)
+
+
+def _require_once(table: pa.Table, keys: Sequence[str]) -> None:
+    if _repeated(table, keys).any():
+        raise ValueError(f"two rows have the same {' and '.join(keys)}")
 
 
 def _constant(value: bool, table: pa.Table) -> pa.Array:

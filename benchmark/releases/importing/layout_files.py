@@ -12,6 +12,8 @@ must agree with the annotations:
     *judgments.csv                     see `release_files`; or one for a split, *judgments_val.csv
     inquire_rerank/val.csv, test.csv   see `formats.inquire_rerank`
     snapshot/                          see `snapshot`: what the other files don't hold of queries
+    manifest.json                      where all of these are as it has them, all tables of the
+                                       snapshot are taken over
 
 Or one in BEIR's: see `beir_files`. Or the files of ECCV Caption: see `eccv_files`.
 """
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import re
 from collections import Counter
@@ -30,19 +33,23 @@ from typing import BinaryIO, Final
 
 import pyarrow.parquet as pq
 
+from benchmark.releases.files import file_sha256
 from benchmark.releases.importing.beir_files import is_beir, read_beir
 from benchmark.releases.importing.eccv_files import is_eccv, read_eccv
 from benchmark.releases.importing.layout import (
     ANNOTATIONS,
+    DETAILS,
     JUDGMENTS,
     LISTED,
     Layout,
     LayoutQuery,
     Rows,
 )
+from benchmark.releases.snapshot.manifest import MANIFEST_FILE
 from benchmark.releases.snapshot.release_files import (
     GRADE_COLUMNS,
     JUDGMENT_COLUMNS,
+    RELEASE_FILES,
     SNAPSHOT_FOLDER,
     SOURCES,
 )
@@ -277,14 +284,38 @@ def _read_snapshot(layout: Layout, directory: Path, errors: list[RowError]) -> N
     try:
         layout.header = snapshot.header
         layout.own_queries = snapshot.queries
-        paths = pq.read_table(snapshot.path("images"), columns=["image_id", "file_name"])
-        layout.add_paths(paths)
+        if _as_made(directory.parent):
+            layout.whole = snapshot
+            images = pq.read_table(
+                snapshot.path("images"), columns=["image_id", "file_name", *DETAILS]
+            )
+            layout.images = images.rename_columns(["image_id", "path", *DETAILS])
+        else:
+            columns = ["image_id", "file_name"]
+            layout.add_paths(pq.read_table(snapshot.path("images"), columns=columns))
         if snapshot.graded_queries:
             columns = ["query_id", "image_id", "grade"]
             layout.add_grades(pq.read_table(snapshot.path("pairs"), columns=columns))
     except (OSError, ValueError, TypeError, KeyError) as error:
         message = f"can't be read ({error}); without this folder the benchmark can be imported"
         errors.append(RowError(directory.name, 1, "", message))
+
+
+def _as_made(directory: Path) -> bool:
+    """Whether the files of a release that an import reads are those that its manifest lists."""
+    try:
+        manifest = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))
+        listed = {one["name"]: one["sha256"] for one in manifest["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    folders = (SNAPSHOT_FOLDER, RERANK_FOLDER)
+    read = {name for name in listed if name in RELEASE_FILES or name.split("/")[0] in folders}
+    there = {path.relative_to(directory).as_posix()
+             for one in folders for path in (directory / one).glob("*")}  # fmt: skip
+    return there <= read and all(
+        (directory / name).is_file() and file_sha256(directory / name) == listed[name]
+        for name in read
+    )
 
 
 def _rows(

@@ -89,7 +89,7 @@ def benchmark_import(
     """
     corpus_images = CorpusImages(use_corpus, data_set)
     layout = _layout(directory, images, rerank_model, corpus_images)
-    options = {"rerank_model": rerank_model, "test_labels": test_labels, "include_images": False}
+    options = {"rerank_model": rerank_model, "test_labels": test_labels}
     release = _claim(layout, name or directory.resolve().name, created_by, new_only, options)
     return _fill(release, layout, images, corpus_images, report, on_refusal, None)
 
@@ -113,7 +113,7 @@ def benchmark_import_begin(
     """
     corpus_images = CorpusImages(use_corpus, data_set)
     layout = _layout(directory, images, rerank_model, corpus_images)
-    options = {"rerank_model": rerank_model, "test_labels": test_labels, "include_images": False}
+    options = {"rerank_model": rerank_model, "test_labels": test_labels}
     release = _claim(layout, name or directory.resolve().name, created_by, new_only, options)
     release.job = job_create(
         kind=JOB_KIND,
@@ -183,6 +183,7 @@ def _claim(
 ) -> Release:
     if new_only and selectors.release_find(name=name) is not None:
         raise ValidationError({"name": f"A benchmark {name.strip()!r} is here already."})
+    options["include_images"] = bool(layout.header and layout.header.include_images)
     if not options["test_labels"]:
         own = layout.header.test_labels if layout.header else ""
         shipped = layout.ships_test_labels and own != Release.TestLabels.HIDDEN

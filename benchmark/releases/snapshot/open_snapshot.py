@@ -19,6 +19,8 @@ _WORK: Final = {
     "left_open": "",
     "completion_reason": "",
     "rule": "",
+    "rounds": None,
+    "release_audits": None,
 }
 
 

@@ -174,6 +174,11 @@ class SnapshotQuery:
     labeled without grades."""
     pool: list[str] = field(default_factory=list)
     """The models whose rankings its candidate list fuses; empty for a list of one model."""
+    rounds: int | None = None
+    """How many `DrawnRound`s it has: where these are gone, judgments with the source "audit" don't
+    tell, as they may be of an earlier list. None in snapshots that don't say."""
+    release_audits: int | None = None
+    """The same of its `ReleasedAudit`s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,8 +422,12 @@ class Snapshot:
 
     @cached_property
     def queries(self) -> dict[int, SnapshotQuery]:
-        """All queries by id, ascending."""
-        return {query.query_id: query for query in self._rows("queries", SnapshotQuery)}
+        """All queries by id, ascending. ValueError: one stands twice."""
+        rows = list(self._rows("queries", SnapshotQuery))
+        found = {query.query_id: query for query in rows}
+        if len(found) < len(rows):
+            raise ValueError(f"{self.path('queries').name} holds a query twice")
+        return found
 
     @property
     def labeled_queries(self) -> dict[int, SnapshotQuery]:
@@ -446,6 +455,12 @@ class Snapshot:
             for pair in self.pairs()
             if (pair.query_id, pair.image_id) in listed
         }
+
+    @property
+    def statistics_path(self) -> Path:
+        """Where the statistics page stores its numbers: the one file in a release's folder that is
+        none of the release's own."""
+        return self.directory.with_name(f"{self.directory.name}_statistics.json")
 
     @cached_property
     def image_count(self) -> int:

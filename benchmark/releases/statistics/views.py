@@ -19,8 +19,6 @@ from benchmark.releases.statistics.sections import sections
 from core.access import require_evaluator
 from core.files import whole_file
 
-STATISTICS_FILE = "statistics.json"
-
 
 @login_required
 @require_safe
@@ -42,7 +40,7 @@ def statistics(request: HttpRequest, pk: int) -> HttpResponse:
 
 def statistics_of(snapshot: Snapshot) -> Numbers:
     """The numbers of a made release, stored beside its snapshot, which never changes."""
-    path = snapshot.directory.with_name(f"{snapshot.directory.name}_{STATISTICS_FILE}")
+    path = snapshot.statistics_path
     try:
         stored: Numbers = json.loads(path.read_text(encoding="utf-8"))
         if stored.get("form") == FORM:

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Count, Max
 
 from labeling.candidates.models import CandidateList
 from labeling.candidates.selectors import list_verify
@@ -29,9 +30,21 @@ class Command(BaseCommand):
         lists = CandidateList.objects.filter(frozen_at__isnull=False)
         if query:
             lists = lists.filter(query__query_id__in=query)
+            without = set(query) - set(lists.values_list("query__query_id", flat=True))
+            if without:
+                raise CommandError(f"No ready list is of {', '.join(map(str, sorted(without)))}.")
         differing = checked = wrong = revisions = incomplete = 0
         for candidate_list in lists.select_related("query", "embedding_model").iterator():
             checked += 1
+            # They are numbered from 1 for each person, and none is ever deleted.
+            people = candidate_list.revisions.order_by().values("annotator")
+            for one in people.annotate(missing=Max("number") - Count("pk")).filter(missing__gt=0):
+                wrong += one["missing"]
+                revisions += one["missing"]
+                self.stderr.write(
+                    f"list {candidate_list.pk} of query {candidate_list.query.query_id}: revisions "
+                    f"that are missing: {one['missing']}"
+                )
             for revision in candidate_list.revisions.select_related("annotator"):
                 revisions += 1
                 revision.candidate_list = candidate_list
@@ -48,8 +61,8 @@ class Command(BaseCommand):
             differing += 1
             self.stderr.write(
                 f"list {candidate_list.pk} of query {candidate_list.query.query_id} "
-                f"({candidate_list.size} candidates) differs: images of it were replaced or "
-                "removed since"
+                f"({candidate_list.size} candidates) differs: its rows were changed, or images of "
+                "its filter replaced or removed since"
             )
         if differing or wrong:
             raise CommandError(
