@@ -318,6 +318,7 @@ def import_step(job: Job, deadline: float) -> bool:
             "unchanged": report.skipped,
             "refused": report.refused_count,
             "left_out": report.left_out_count,
+            "renamed": report.renamed_count,
             "copies": report.copies,
         },
     )

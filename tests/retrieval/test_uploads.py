@@ -107,7 +107,7 @@ def test_a_zip_from_its_pieces_to_the_corpus(client: Client, settings: Any) -> N
 
     job = imported(client, address, "My park")
     assert (job.state, job.done, job.failed, job.total) == ("done", 2, 1, 3)
-    nothing = {"updated": 0, "unchanged": 0, "left_out": 0, "copies": 0}
+    nothing = {"updated": 0, "unchanged": 0, "left_out": 0, "renamed": 0, "copies": 0}
     assert job.result == nothing | {"added": 2, "refused": 2}
     assert set(Image.objects.values_list("dataset", "file_name")) == {
         ("My park", "Rana temporaria/one.jpg"),
@@ -143,7 +143,7 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
         job = imported(client, address, "trip")
         assert job.result == {
             "added": 0 if turn else 3, "updated": 0, "unchanged": 3 if turn else 0, "refused": 2,
-            "left_out": 2, "copies": 0,
+            "left_out": 2, "renamed": 0, "copies": 0,
         }  # fmt: skip
         assert "left out: it must be a date" in client.get(f"/jobs/{job.pk}/").content.decode()
     image = Image.objects.get(file_name="a/3.jpg")
@@ -164,7 +164,12 @@ def test_names_of_files_are_kept_as_they_are(client: Client) -> None:
         send(client, address, f"trip/{there}", jpeg(size=(21, 30)))
         table = f"file_name,scientific_name\n{written},Rana temporaria\n"
         send(client, address, "trip/list.csv", table.encode())
-        assert imported(client, address, "trip").result["added"] == 1, (written, there)
+        job = imported(client, address, "trip")
+        assert job.result["added"] == 1, (written, there)
+        other = written != there
+        assert job.result["renamed"] == other
+        errors = job.item_errors.values_list("message", flat=True)
+        assert ["another Unicode form" in one for one in errors] == [True] * other
         Job.objects.all().delete()
 
 
