@@ -160,12 +160,12 @@ class Environment:
         return found
 
     def folder(self, name: str, default: Path, inside: Iterable[str]) -> Path:
-        """A folder that is made with those `inside` it, each ours alone, where they are missing."""
+        """A folder that is made with those `inside` it, where they are missing."""
         given = self.text(name, str(default))
         try:
             whole = Path(given).resolve()
             for folder in (whole, *(whole / part for part in inside)):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.mkdir(parents=True, exist_ok=True)
                 if not os.access(folder, os.W_OK | os.X_OK):
                     raise BadSetting(f"{name}={given}: nothing can be written in {folder}.")
         except (OSError, RuntimeError) as error:

@@ -15,6 +15,7 @@ from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, Layout
 from annotator.secret_key import secret_key
 from core.access import Role
+from core.files import close_to_others
 from core.ids import LARGEST_ID
 from labeling.candidates.rules import DEFAULT_RULE, parse_rule
 
@@ -26,6 +27,7 @@ CHECKOUT = (BASE_DIR / "manage.py").is_file()
 # A wheel has the templates and static files inside this package.
 FILES_DIR = BASE_DIR if CHECKOUT else BASE_DIR / "annotator" / "files"
 env = Environment()
+close_to_others()
 
 # Private, also where a server under another account must be let through VAR_DIR itself.
 _PRIVATE = (

@@ -18,6 +18,30 @@ from typing import BinaryIO
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+_CLOSED = 0o077
+_callers_umask = _CLOSED
+
+
+def close_to_others() -> None:
+    """Have all that this process and its children write be readable by their account alone, unless
+    a file's writer opens it: no place that writes below VAR_DIR can forget. The settings call it,
+    which every command, web server and worker reads before it writes anything.
+    """
+    global _callers_umask
+    if (before := os.umask(_CLOSED)) != _CLOSED:
+        _callers_umask = before
+
+
+@contextmanager
+def open_as_callers() -> Iterator[None]:
+    """Write with the umask that the process began with: for commands that write for others, where
+    their caller says. Holds for all threads of the process.
+    """
+    before = os.umask(_callers_umask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager

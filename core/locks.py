@@ -39,6 +39,7 @@ _SUBJECTS = {
     "matrix": 26,
     "shard": 27,
     "shard_holders": 28,
+    "people": 29,
 }
 
 

@@ -14,9 +14,10 @@ from retrieval.ranking.matrices import pack_step
 from retrieval.search.indexing import KIND as INDEX_KIND
 from retrieval.search.indexing import index_step
 from retrieval.uploads.services import KIND as IMPORT_KIND
-from retrieval.uploads.services import import_step
+from retrieval.uploads.services import PREVIEW_KIND, import_step, preview_step
 
 job_handler(IMPORT_KIND)(import_step)
+job_handler(PREVIEW_KIND)(preview_step)
 job_handler(KIND)(embedding_step)
 job_handler(PARTICIPANT_KIND)(embedding_participant_step)
 job_handler(INDEX_KIND)(index_step)

@@ -23,7 +23,8 @@ urlpatterns = [
     path("take-down/<id:pk>/", take_down, name="take-down"),
     path("import/", uploads.upload, name="upload"),
     path("import/<uuid:upload>/", uploads.upload_preview, name="upload-preview"),
-    path("import/<uuid:upload>/image/", uploads.upload_image, name="upload-image"),
+    path("import/<uuid:upload>/unpack/", uploads.upload_unpack, name="upload-unpack"),
+    path("import/<uuid:upload>/images/<int:number>/", uploads.upload_image, name="upload-image"),
     path("import/<uuid:upload>/files/", uploads.upload_piece, name="upload-piece"),
     path("images/<id:pk>/<str:version>.jpg", image, name="image"),
 ]

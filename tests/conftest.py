@@ -87,6 +87,7 @@ def token_of(user: Any) -> str:
     """A new API token of the user's."""
     from annotator.people.tokens import token_create
 
+    user.refresh_from_db()
     return token_create(user=user, name=f"test {user.api_tokens.count()}", days=30)[1]
 
 

@@ -14,8 +14,9 @@ import requests
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.backends import ModelBackend
+from django.contrib.sessions.models import Session
 from django.core.exceptions import SuspiciousOperation, ValidationError
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -173,6 +174,21 @@ class LogInView(_Answered, OIDCAuthenticationRequestView):
 
 class CallbackView(_Answered, OIDCAuthenticationCallbackView):
     """Logs in whom the provider sends back, in a new session."""
+
+    def get(self, request: HttpRequest) -> HttpResponseBase:
+        """Go on with a state that is taken once. The library looks it up in the session as it was
+        when the request came and removes it later, so it lets several through at once.
+        """
+        session = request.session
+        if "code" in request.GET and "oidc_states" in session:
+            with transaction.atomic():
+                Session.objects.select_for_update().filter(pk=session.session_key).first()
+                stored = type(session)(session.session_key)
+                if not stored.get("oidc_states", {}).pop(request.GET.get("state"), None):
+                    raise SuspiciousOperation("The state is of no log-in, or was taken before.")
+                stored.save()
+        answer: HttpResponseBase = super().get(request)
+        return answer
 
     def login_failure(self) -> HttpResponseBase:
         """Say that nobody is logged in: the provider refused, or the session ended meanwhile."""

@@ -19,6 +19,7 @@ from benchmark.releases.models import Release
 from core.access import Role
 from core.errors import Conflict, Forbidden
 from core.jobs.services import job_create
+from core.locks import lock_key, transaction_lock
 from labeling.comments.services import mentions_rename
 from labeling.guidance.models import Introduction
 from labeling.studio.models import LabelingPreferences
@@ -61,6 +62,8 @@ def person_invite(*, username: str, role: Role, subject: str | None = None) -> U
     user = User(username=username, role=role, subject=subject)
     user.is_staff = user.is_superuser = role == Role.ADMIN
     user.set_unusable_password()
+    # Two at once would each see that nobody has a name like theirs.
+    transaction_lock(lock_key("people"))
     user.full_clean()
     key = _looks(username)
     names = User.objects.values_list("username", flat=True)
@@ -95,6 +98,7 @@ def person_log_in(*, subject: str, username: str, role: Role) -> User:
     Raises ValidationError for a first log-in under a bad name, or somebody else's; Forbidden for
     who is deactivated.
     """
+    transaction_lock(lock_key("people"))
     person = User.objects.filter(subject=subject).first()
     if person is None:
         return person_invite(username=username, role=role, subject=subject)

@@ -14,7 +14,7 @@ from rest_framework import authentication
 from rest_framework.exceptions import AuthenticationFailed
 
 from annotator.models import ApiToken, User
-from core.errors import Conflict, Invalid
+from core.errors import Conflict, Forbidden, Invalid
 from core.replica import on_primary
 
 #: Days after which a token expires, for people to choose from.
@@ -49,7 +49,8 @@ def token_create(*, user: User, name: str, days: int) -> tuple[ApiToken, str]:
     """Make a token for a script of the person's; returns it with its text, which nobody can read
     again.
 
-    Raises Invalid where the person has a token of that name, Conflict for more than MOST_NAMED.
+    Raises Invalid where the person has a token of that name, Conflict for more than MOST_NAMED, and
+    Forbidden for who was deactivated, or got another password, after they were let in.
     """
     _begin(user)
     named = user.api_tokens.exclude(name="")
@@ -73,8 +74,12 @@ def log_in_token_create(*, user: User) -> tuple[ApiToken, str]:
 
 
 def _begin(user: User) -> None:
-    """Let one request at a time count the person's tokens, and remove expired ones."""
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    """Let one request at a time count the person's tokens, and remove expired ones. Raises as
+    `token_create`: what has ended a person's tokens ends those that are being made too.
+    """
+    now = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if not now.is_active or now.password != user.password:
+        raise Forbidden("You were deactivated, or your password was changed. Log in again.")
     user.api_tokens.filter(expires_at__lte=Now()).delete()
 
 

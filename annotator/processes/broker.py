@@ -36,7 +36,7 @@ class Channel(filesystem.Channel):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.folder = Path(self.transport_options["folder"])
-        self.control_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.control_folder.mkdir(parents=True, exist_ok=True)
         self._remove_abandoned()
 
     @property

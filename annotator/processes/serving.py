@@ -133,7 +133,7 @@ class Services:
 def _only_one(var_dir: Path) -> Iterator[None]:
     """Hold the state folder's serve lock, so that two never run the same parts."""
     path = var_dir / "run" / "serve.lock"
-    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.parent.mkdir(exist_ok=True)
     with lock_file(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

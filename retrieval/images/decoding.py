@@ -18,10 +18,18 @@ from typing import Final
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+try:
+    from pillow_heif import register_heif_opener
+except ImportError:
+    _HEIF: tuple[str, ...] = ()
+else:
+    register_heif_opener(thumbnails=False)
+    _HEIF = ("HEIF",)
+
 # Formats whose readers run no other program and whose headers state the decoded size. MPO is read
-# by the reader of JPEG.
+# by the reader of JPEG; HEIF, of which HEIC is a kind, by the extra `heic`.
 FORMATS: Final = (
-    "JPEG", "PNG", "GIF", "WEBP", "AVIF", "TIFF", "BMP", "JPEG2000", "PPM",
+    "JPEG", "PNG", "GIF", "WEBP", "AVIF", "TIFF", "BMP", "JPEG2000", "PPM", *_HEIF,
 )  # fmt: skip
 
 THUMBNAIL_SIDE: Final = 384
@@ -32,7 +40,7 @@ DECODED_PIXELS: Final = 64_000_000
 """Decoded pixels of all threads of a process together (256 MB); a larger image is decoded alone."""
 SMALL_PIXELS: Final = 1_000_000
 """Images of at most this many pixels are not counted in the budget."""
-WEIGHTS: Final = {"WEBP": 3, "AVIF": 2, "JPEG2000": 4}
+WEIGHTS: Final = {"WEBP": 3, "AVIF": 2, "HEIF": 2, "JPEG2000": 4}
 """How many times a pixel counts if the decoder holds more than Pillow's 4 bytes
 (tests/retrieval/test_decoding_memory.py)."""
 TILE_PIXELS: Final = 250_000
@@ -45,6 +53,7 @@ _SIGNATURES: Final = {
     b"MM\x00*": "TIFF",
     b"BM": "BMP",
 }
+_READ: Final = {*_SIGNATURES.values(), *(["HEIC"] if _HEIF else [])}
 _TRUNCATED: Final = "The image is truncated: its end is missing."
 _EXIF_ORIENTATION: Final = 0x0112
 _UPRIGHT: Final = {
@@ -248,21 +257,24 @@ def _open(data: bytes) -> Image.Image:
     try:
         return Image.open(io.BytesIO(data), formats=FORMATS)
     except UnidentifiedImageError as error:
-        for signature, name in _SIGNATURES.items():
-            if data.startswith(signature):
-                raise ImageRefused(
-                    Reason.CORRUPT, f"The file begins as a {name} does, but cannot be read as one."
-                ) from error
+        name = _named_format(data)
+        if name in _READ:
+            raise ImageRefused(
+                Reason.CORRUPT, f"The file begins as a {name} does, but cannot be read as one."
+            ) from error
         text = "The file is not an image of a known format."
-        if name := _unread_format(data):
+        if name:
             text = f"The file is a {name} image, which can't be read here; save it as JPEG or PNG."
         raise ImageRefused(Reason.NOT_AN_IMAGE, text) from error
     except Exception as error:
         raise _broken(error) from error
 
 
-def _unread_format(data: bytes) -> str:
-    """The name of a format that isn't read, by a file's first bytes; empty for others."""
+def _named_format(data: bytes) -> str:
+    """The name of a format that is read or not, by a file's first bytes; empty for others."""
+    for signature, name in _SIGNATURES.items():
+        if data.startswith(signature):
+            return name
     if data.startswith((b"\xff\n", b"\0\0\0\x0cJXL ")):
         return "JPEG XL"
     # ISO/IEC 23008-12: the kind of a HEIF file is its brand.

@@ -244,10 +244,9 @@ class CocoSource:
                 "must hold no control characters and be of at most 500 letters, not "
                 + fields.shown(file_name),
             )
-        width, height = fields.size(item, "width"), fields.size(item, "height")
         record = f"image {item['id']}"
         optional = fields.Optional(item, str(self.path), record, self._refuse_record)
-        license_name, license_url = self._license_of(item)
+        license_name, license_url = optional.read(self._license_of) or ("", "")
         name = self._names.get(number)
         return ImageRecord(
             self._shown_key(key),
@@ -257,12 +256,12 @@ class CocoSource:
             self._species_of(key) if name is None else name,
             license_name,
             license_url,
-            fields.text(item, "rights_holder", limit=500),
+            optional.text("rights_holder", limit=500),
             optional.moment("date", "date_captured"),
             *optional.place(),
             optional.number("location_uncertainty", low=0, high=fields.FARTHEST),
-            width,
-            height,
+            optional.size("width"),
+            optional.size("height"),
             fields.truth(item, "coordinates_obscured"),
             optional.number("elevation", low=-12_000, high=9_000),
             optional.text("observer", limit=200),
@@ -273,7 +272,7 @@ class CocoSource:
         if license_id is None or not self._licenses:
             return "", ""
         if _scalar(license_id, "license") not in self._licenses:
-            raise RecordRefused("license", f"the file lists no license {fields.shown(license_id)}")
+            raise RecordRefused("license", f"is no license of the file: {fields.shown(license_id)}")
         return self._licenses[license_id]
 
     def _species_of(self, key: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from core.files import is_below
 from core.text import has_controls
-from retrieval.importing.records import RecordRefused, Refusal
+from retrieval.importing.records import Effect, RecordRefused, Refusal
 from retrieval.importing.species_names import clean_name
 
 Found = TypeVar("Found")
@@ -39,11 +39,11 @@ class Optional:
 
     def moment(self, *names: str) -> datetime | None:
         """As `fields.moment`."""
-        return self._read(moment, *names)
+        return self.read(moment, *names)
 
     def number(self, name: str, *, low: float, high: float) -> float | None:
         """As `fields.number`."""
-        return self._read(number, name, low=low, high=high)
+        return self.read(number, name, low=low, high=high)
 
     def place(self) -> tuple[float | None, float | None]:
         """Latitude and longitude, both or neither."""
@@ -55,14 +55,19 @@ class Optional:
 
     def text(self, name: str, *, limit: int) -> str:
         """As `fields.text`."""
-        return self._read(text, name, limit=limit) or ""
+        return self.read(text, name, limit=limit) or ""
 
-    def _read(self, read: Callable[..., Found], *names: str, **options: Any) -> Found | None:
+    def size(self, name: str) -> int | None:
+        """As `fields.size`."""
+        return self.read(size, name)
+
+    def read(self, read: Callable[..., Found], *names: str, **options: Any) -> Found | None:
+        """What a function returns for the record; None where it raises RecordRefused."""
         try:
             return read(self.item, *names, **options)
         except RecordRefused as error:
             reason = f"left out: it {error.reason}"
-            self.refuse(Refusal(self.file, self.record, error.field, reason, left_out=True))
+            self.refuse(Refusal(self.file, self.record, error.field, reason, Effect.FIELD))
             return None
 
 

@@ -17,7 +17,7 @@ from retrieval.corpus.models import Image, ImageTakedown
 from retrieval.images.decoding import FORMATS, MAX_BYTES, ImageRefused
 from retrieval.images.storage import StoredImage, content_hash, image_store, is_stored
 from retrieval.importing.fields import check_inside, file_inside
-from retrieval.importing.records import ImageRecord, RecordRefused, Refusal
+from retrieval.importing.records import Effect, ImageRecord, RecordRefused, Refusal
 from retrieval.importing.rows import Facts
 
 BATCH: Final = 200
@@ -84,7 +84,8 @@ def images_read(
             known = _known_images(dataset, batch)
             removed = set(ImageTakedown.objects.values_list("sha256", flat=True))
             reading = [
-                (record, threads.submit(_read, folder, record, known, removed)) for record in batch
+                (record, threads.submit(_read, folder, record, known, removed, refuse))
+                for record in batch
             ]
             if coming:
                 yield _outcomes(coming, refuse)
@@ -103,9 +104,21 @@ def _outcomes(reading: Sequence[_Reading], refuse: Refuse) -> Batch:
         if isinstance(stored, Refusal):
             refuse(stored)
         else:
+            if problem := _other_size(record, stored):
+                refuse(problem)
             facts = (stored.sha256, stored.format, stored.width, stored.height, stored.size_bytes)
             found.append((record, facts))
     return len(reading), found
+
+
+def _other_size(record: ImageRecord, stored: StoredImage) -> Refusal | None:
+    """Tells of a declared size that is neither the file's own nor the upright image's."""
+    declared = record.width or stored.width, record.height or stored.height
+    own = stored.width, stored.height
+    if declared in (own, own[::-1]):
+        return None
+    reason = "left out: the file has {} × {} pixels, not {} × {}".format(*own, *declared)
+    return Refusal(record.file_name, record.record, "width", reason, Effect.FIELD)
 
 
 def _known_images(dataset: str, batch: Sequence[ImageRecord]) -> dict[str, StoredImage]:
@@ -114,11 +127,20 @@ def _known_images(dataset: str, batch: Sequence[ImageRecord]) -> dict[str, Store
 
 
 def _read(
-    root: Path, record: ImageRecord, known: dict[str, StoredImage], removed: Container[str]
+    root: Path,
+    record: ImageRecord,
+    known: dict[str, StoredImage],
+    removed: Container[str],
+    refuse: Refuse,
 ) -> StoredImage | Refusal:
-    """Read and store a file, unless its SHA-256 is one of `removed`."""
+    """Read and store a file, unless its SHA-256 is one of `removed`. Tells of a file whose name is
+    in another Unicode form."""
     try:
-        data = _bytes_of(file_inside(root, record.file_name))
+        path = file_inside(root, record.file_name)
+        if not record.file_name.isascii() and not (root / record.file_name).exists():
+            reason = "is the name of a file in another Unicode form, which is taken"
+            refuse(Refusal(record.file_name, record.record, "file_name", reason, Effect.NAME))
+        data = _bytes_of(path)
         sha256 = content_hash(data)
         if sha256 in removed:
             raise RecordRefused("file", "was taken down, and isn't brought back")

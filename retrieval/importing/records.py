@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple
 
 from core.text import printable
 
 
+class Effect(StrEnum):
+    """What became of a record that something was wrong with; the value is for people."""
+
+    REFUSED = "refused"
+    FIELD = "a field"  # left out; the record was imported without it
+    NAME = "a name"  # of a file that has it in another Unicode form; the record was imported
+
+
 @dataclass(frozen=True)
 class Refusal:
-    """A record that was not imported: the file, the record and field in it, and the reason; or a
-    field alone, without which it was."""
+    """A record that was not imported, or not as it is: the file, the record and field in it, and
+    the reason."""
 
     file: str
     record: str
     field: str
     reason: str
-    left_out: bool = False
-    """Whether it is the field alone."""
+    effect: Effect = Effect.REFUSED
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.record, self.field) if part)

@@ -17,7 +17,13 @@ from retrieval.corpus.models import Image, ImageRoot
 from retrieval.importing.coco import CocoSource
 from retrieval.importing.files import Batch, images_in_place, images_read
 from retrieval.importing.folder import FolderSource
-from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
+from retrieval.importing.records import (
+    Effect,
+    ImageRecord,
+    ImportRefused,
+    Refusal,
+    SpeciesRecord,
+)
 from retrieval.importing.rows import image_row, image_rows_store
 from retrieval.importing.species import species_upsert
 from retrieval.importing.table import TableSource
@@ -34,10 +40,10 @@ OnRefusal = Callable[[Refusal], None]
 
 @dataclass
 class ImportReport:
-    """The result of an import: images added, updated and unchanged; records refused; fields left
-    out of the others.
+    """The result of an import: images added, updated and unchanged; records refused; of the others,
+    fields left out and names of files in another Unicode form.
 
-    `refused_count` and `left_out_count` are exact; `refused` has the first 1,000 of both.
+    The counts are exact; `refused` has the first 1,000 of what they count.
     """
 
     dataset: str
@@ -46,16 +52,20 @@ class ImportReport:
     skipped: int = 0
     refused_count: int = 0
     left_out_count: int = 0
+    renamed_count: int = 0
     copies: int = 0
     """Of the images that were read, those whose file another data set has too, byte for byte."""
     refused: list[Refusal] = field(default_factory=list)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Count a refused record, or a field that is left out."""
-        if refusal.left_out:
-            self.left_out_count += 1
-        else:
-            self.refused_count += 1
+        """Count a refused record, a field that is left out, or a name in another form."""
+        match refusal.effect:
+            case Effect.REFUSED:
+                self.refused_count += 1
+            case Effect.FIELD:
+                self.left_out_count += 1
+            case Effect.NAME:
+                self.renamed_count += 1
         if len(self.refused) < MOST_REFUSALS:
             self.refused.append(refusal)
 

@@ -28,9 +28,9 @@ _NUMBERS: Final = ("latitude", "longitude", "location_uncertainty", "elevation")
 class TableSource:
     """Reads a table with the columns REQUIRED, and of OPTIONAL those that it has.
 
-    Rows that can't be used are refused by line; of others dates, places, elevations and observers
-    that are wrong are left out. Raises ImportRefused for a table whose header or
-    text can't be read.
+    Rows that can't be used are refused by line; of others licenses, rights holders, dates, places,
+    elevations and observers that are wrong are left out. Raises ImportRefused for a table whose
+    header or text can't be read.
     """
 
     def __init__(self, path: Path, refuse: Callable[[Refusal], None]) -> None:
@@ -113,9 +113,9 @@ class TableSource:
             file_name=fields.path(row, "file_name"),
             record=record,
             scientific_name=self._species_read(row),
-            license=fields.text(row, "license", limit=200),
-            license_url=fields.text(row, "license_url", limit=500),
-            rights_holder=fields.text(row, "rights_holder", limit=500),
+            license=optional.text("license", limit=200),
+            license_url=optional.text("license_url", limit=500),
+            rights_holder=optional.text("rights_holder", limit=500),
             observed_at=optional.moment("date"),
             latitude=latitude,
             longitude=longitude,

@@ -320,7 +320,7 @@ def tidy(folder: Path, *, keep: Sequence[str]) -> None:
 @contextmanager
 def sole_writer(folder: Path) -> Iterator[bool]:
     """Hold the folder's lock if it is free; yields whether it was. A process that dies frees it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

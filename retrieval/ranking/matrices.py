@@ -188,7 +188,7 @@ def place() -> str:
     try:
         return path.read_text()
     except FileNotFoundError:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".place-{uuid.uuid4().hex}")
         temporary.write_text(uuid.uuid4().hex)
         try:

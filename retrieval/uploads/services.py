@@ -12,15 +12,13 @@ import fcntl
 import hashlib
 import json
 import lzma
-import os
 import shutil
 import tempfile
 import time
 import uuid
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
@@ -28,21 +26,26 @@ from typing import Any, BinaryIO, Final
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.dateformat import format as date_format
 
 from core import storage
 from core.errors import Conflict, Invalid
-from core.files import is_below
+from core.files import is_below, open_regular
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error
 from core.locks import lock_key, transaction_lock
 from core.outages import free_bytes
+from retrieval.corpus.models import Image
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
-from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
+from retrieval.importing.fields import file_inside
+from retrieval.importing.files import BATCH
+from retrieval.importing.records import ImageRecord, ImportRefused, RecordRefused, Refusal
 from retrieval.importing.services import MOST_REFUSALS, import_images, open_source
 from retrieval.importing.table import REQUIRED
 
 KIND: Final = "import"
+PREVIEW_KIND: Final = "preview"
 MOST_FILES: Final = 500_000
 #: Seconds after which an upload that nobody imported is removed.
 LIFETIME: Final = 24 * 3600
@@ -58,23 +61,12 @@ _BROKEN: Final = (
 _BAD_NAME: Final = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
 
 
+Progress = Callable[[int, int], None]
+"""Takes how many files were done since, and how many more there are to do."""
+
+
 class UploadGone(LookupError):
     """There is no such upload of this person; it was imported or removed."""
-
-
-@dataclass
-class Preview:
-    """What an upload holds; files of images are read only when they are imported."""
-
-    path: Path
-    dataset: str
-    images: int
-    species: list[SpeciesRecord]
-    sample: list[tuple[ImageRecord, str]]
-    """The first images, each with the path below the upload's files at which its file lies; empty
-    where it doesn't."""
-    refused: list[Refusal] = field(default_factory=list)
-    """Records that can't be imported, as far as the files of images needn't be read."""
 
 
 def upload_begin(*, by: Any) -> str:
@@ -82,8 +74,7 @@ def upload_begin(*, by: Any) -> str:
     _remove_old()
     upload = uuid.uuid4().hex
     folder = _uploads() / upload
-    folder.mkdir(mode=0o700, parents=True)
-    (folder / "files").mkdir()
+    (folder / "files").mkdir(parents=True)
     with storage.writing(folder / "owner") as file:
         file.write(str(by.pk).encode())
     return upload
@@ -186,44 +177,137 @@ def _gather(folder: Path) -> None:
             done.write(f"{one.name}\n")
 
 
-def _unpacked(folder: Path) -> Path:
-    """The files of an upload, with what is packed in them. Raises ImportRefused."""
+def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Path:
+    """The files of an upload, with what is packed in them; `progress` is told how many files were
+    unpacked since, and how many more there are to unpack. Raises ImportRefused.
+    """
     files = folder / "files"
     files.mkdir(parents=True, exist_ok=True)
-    # Several thumbnails may be asked for at once.
+    # A job that was canceled may still be at it.
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if storage.is_shared():
             _gather(folder)
         for archive in list(files.glob("*.zip")):
-            _unpack(archive, files)
+            _unpack(archive, files, progress)
     return files
 
 
-def preview(folder: Path) -> Preview:
-    """Unpack what is packed, and list images, species and refusals. Raises ImportRefused."""
-    refused: list[Refusal] = []
+@transaction.atomic
+def preview_begin(*, upload: str, by: Any) -> Job:
+    """Unpack an upload and look through it by a job, the one that is at work on it where it is
+    asked twice. Raises UploadGone.
+    """
+    upload_folder(upload, by)
+    transaction_lock(lock_key("import", int(upload[:12], 16)))
+    jobs = Job.objects.filter(params__upload=upload, state__in=Job.UNFINISHED)
+    if job := jobs.filter(kind__in=(KIND, PREVIEW_KIND)).first():
+        return job
+    title = "Look through an upload"
+    return job_create(kind=PREVIEW_KIND, params={"upload": upload}, created_by=by, title=title)
+
+
+def preview_job(upload: str) -> Job | None:
+    """The newest job that looks through an upload; its result is a preview once it is done."""
+    return Job.objects.filter(kind=PREVIEW_KIND, params__upload=upload).order_by("pk").last()
+
+
+def preview_step(job: Job, deadline: float) -> bool:
+    """Unpack the whole upload and look through it; after a kill it begins again, with what isn't
+    unpacked yet.
+    """
+    folder = _uploads() / job.params["upload"]
+    done = total = 0
+
+    def progress(new: int, more: int) -> None:
+        nonlocal done, total
+        done, total = done + new, total + more
+        job_advance(job=job, done=max(0, done - job.done), total=max(total, job.done))
+
     try:
-        files = _unpacked(folder)
-        path = _source_path(files)
-        source = open_source(path, refused.append)
-        root = path if path.is_dir() else path.parent
-        sample = [(one, _file_of(one, root, files)) for one in islice(source.images(), SAMPLE)]
-        dataset = source.default_dataset()
-        return Preview(
-            path=path,
-            dataset="upload" if path == files else dataset.removeprefix("files/"),
-            images=source.count(),
-            species=source.species(),
-            sample=sample,
-            refused=[
-                replace(one, file=_within(one.file, folder), reason=_within(one.reason, folder))
-                for one in refused[:MOST_SHOWN]
-            ],
-        )
+        result = _preview(folder, progress)
     except ImportRefused as error:
-        file, reason = (_within(text, folder) for text in (error.file, error.reason))
-        raise ImportRefused(file, reason) from None
+        raise JobFailed(_within(error.reason, folder)) from None
+    job_advance(job=job, total=job.done, result=result)
+    return True
+
+
+def _preview(folder: Path, progress: Progress) -> dict[str, Any]:
+    """Unpack what is packed, and list images, species and refusals; store the thumbnails of the
+    first images. Raises ImportRefused.
+    """
+    refused: list[Refusal] = []
+    files = _unpacked(folder, progress)
+    path = _source_path(files)
+    source = open_source(path, refused.append)
+    count, known, sample = source.count(), 0, list[dict[str, Any]]()
+    progress(0, count)
+    images = source.images()
+    while batch := list(islice(images, BATCH)):
+        hashes = [one for record in batch if (one := _sha256(source.root, record))]
+        there = Image.objects.filter(sha256__in=hashes).values_list("sha256", flat=True)
+        found = set(there)
+        known += sum(one in found for one in hashes)
+        for record in batch[: SAMPLE - len(sample)]:
+            target = folder / "thumbnails" / f"{len(sample)}.jpg"
+            sample.append(_sampled(record, shown=_thumbnail_store(source.root, record, target)))
+        progress(len(batch), 0)
+    name = source.default_dataset()
+    return {
+        "path": path.relative_to(_uploads()).as_posix(),
+        "dataset": "upload" if path == files else name.removeprefix("files/"),
+        "images": count,
+        "species": len(source.species()),
+        "known": known,
+        "sample": sample,
+        "refused": [
+            {
+                "record": one.record or _within(one.file, folder),
+                "field": one.field,
+                "reason": _within(one.reason, folder),
+            }
+            for one in refused[:MOST_SHOWN]
+        ],
+    }
+
+
+def _sampled(record: ImageRecord, *, shown: bool) -> dict[str, Any]:
+    """What the preview says of an image; whether it has a thumbnail."""
+    place = ""
+    if record.latitude is not None and record.longitude is not None:
+        place = f"{record.latitude:.3f}, {record.longitude:.3f}"
+    return {
+        "file_name": record.file_name,
+        "species": record.scientific_name,
+        "date": date_format(record.observed_at, "j M Y") if record.observed_at else "",
+        "place": place,
+        "license": record.license,
+        "shown": shown,
+    }
+
+
+def _sha256(root: Path, record: ImageRecord) -> str:
+    """The SHA-256 of an image's file; empty where there is none."""
+    try:
+        with open_regular(file_inside(root.resolve(), record.file_name)) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    except (RecordRefused, OSError):
+        return ""
+
+
+def _thumbnail_store(root: Path, record: ImageRecord, target: Path) -> bool:
+    """Store an image's JPEG thumbnail; False where there is no such file, or it is no image."""
+    try:
+        data = file_inside(root.resolve(), record.file_name).read_bytes()
+        with open_image(
+            data, max_pixels=settings.IMAGE_MAX_PIXELS, at_least=THUMBNAIL_SIDE
+        ) as image:
+            thumbnail = thumbnail_bytes(image)
+    except (RecordRefused, ImageRefused):
+        return False
+    with storage.writing(target, durable=False) as file:
+        file.write(thumbnail)
+    return True
 
 
 def _within(text: str, folder: Path) -> str:
@@ -231,48 +315,35 @@ def _within(text: str, folder: Path) -> str:
     return text.replace(f"{folder / 'files'}/", "").replace(f"{folder}/", "")
 
 
-def upload_thumbnail(folder: Path, path: str) -> bytes:
-    """A JPEG thumbnail of an uploaded file; LookupError where there is none of that path, or it is
-    no image.
+def upload_thumbnail(folder: Path, number: int) -> bytes:
+    """The JPEG thumbnail of the preview's image of that number, from 0. FileNotFoundError: it has
+    none.
     """
-    file = folder / "files" / path
-    if storage.is_shared() and not (folder / "gathered").exists():
-        _unpacked(folder)
-    if not is_below(path) or not file.is_file():
-        raise LookupError(path)
-    try:
-        with open_image(
-            file.read_bytes(), max_pixels=settings.IMAGE_MAX_PIXELS, at_least=THUMBNAIL_SIDE
-        ) as image:
-            return thumbnail_bytes(image)
-    except ImageRefused as error:
-        raise LookupError(path) from error
-
-
-def _file_of(record: ImageRecord, root: Path, files: Path) -> str:
-    file = root / record.file_name
-    there = is_below(record.file_name) and os.path.isfile(file)
-    return file.relative_to(files).as_posix() if there else ""
+    with storage.reading(folder / "thumbnails" / f"{number}.jpg") as file:
+        data: bytes = file.read()
+    return data
 
 
 def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
     """Import an upload by a job, the one that already does where it is asked twice. Raises
-    UploadGone, ImportRefused, and Invalid for a blank or long name.
+    UploadGone, Conflict without a preview, and Invalid for a blank or long name.
     """
-    found = preview(upload_folder(upload, by))
+    upload_folder(upload, by)
     dataset = dataset.strip()
     if not 0 < len(dataset) <= 100 or not dataset.isprintable():
         raise Invalid({"dataset": ["Give a name of at most 100 characters."]})
-    relative = found.path.relative_to(_uploads()).as_posix()
     with transaction.atomic():
         transaction_lock(lock_key("import", int(upload[:12], 16)))
         jobs = Job.objects.filter(kind=KIND, params__upload=upload, state__in=Job.UNFINISHED)
         if job := jobs.first():
             return job
         upload_folder(upload, by)
+        found = preview_job(upload)
+        if found is None or found.state != Job.State.DONE:
+            raise Conflict("This upload can't be imported: it isn't looked through.")
         return job_create(
             kind=KIND,
-            params={"upload": upload, "path": relative, "dataset": dataset},
+            params={"upload": upload, "path": found.result["path"], "dataset": dataset},
             created_by=by,
             title=f"Import of {dataset}",
         )
@@ -318,6 +389,7 @@ def import_step(job: Job, deadline: float) -> bool:
             "unchanged": report.skipped,
             "refused": report.refused_count,
             "left_out": report.left_out_count,
+            "renamed": report.renamed_count,
             "copies": report.copies,
         },
     )
@@ -330,9 +402,9 @@ def _uploads() -> Path:
 
 
 def _remove_old() -> None:
-    """Remove the uploads that were begun a day ago and that no job imports."""
+    """Remove the uploads that were begun a day ago and that no job is at work on."""
     busy = set(
-        Job.objects.filter(kind=KIND, state__in=Job.UNFINISHED).values_list(
+        Job.objects.filter(kind__in=(KIND, PREVIEW_KIND), state__in=Job.UNFINISHED).values_list(
             "params__upload", flat=True
         )
     )
@@ -349,9 +421,9 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unpack(archive: Path, into: Path) -> None:
-    """Unpack a ZIP beside itself, and remove it. Raises ImportRefused for one that is broken, leads
-    out of its folder, or doesn't fit on the disk.
+def _unpack(archive: Path, into: Path, progress: Progress) -> None:
+    """Unpack a ZIP beside itself, and remove it; `progress` as of `_unpacked`. Raises ImportRefused
+    for one that is broken, leads out of its folder, or doesn't fit on the disk.
     """
     room = free_bytes() - settings.DISK_MIN_FREE_BYTES
     try:
@@ -361,7 +433,10 @@ def _unpack(archive: Path, into: Path) -> None:
             members = [one for one in packed.infolist() if not one.is_dir()]
             if len(members) > MOST_FILES:
                 raise ImportRefused(archive.name, f"It holds more than {MOST_FILES:,} files.")
-            for member in members:
+            progress(0, len(members))
+            for number, member in enumerate(members, start=1):
+                if number % BATCH == 0:
+                    progress(BATCH, 0)
                 if _is_litter(member.filename):
                     continue
                 if not is_below(member.filename):
@@ -376,6 +451,7 @@ def _unpack(archive: Path, into: Path) -> None:
                         if room < 0:
                             raise ImportRefused(archive.name, "The disk has no room to unpack it.")
                         file.write(block)
+            progress(len(members) % BATCH, 0)
     except _BROKEN as error:
         raise ImportRefused(archive.name, f"It can't be unpacked: {error}.") from None
     archive.unlink()

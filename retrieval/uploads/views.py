@@ -12,14 +12,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.access import Role, require_role
 from core.errors import Conflict, Invalid
-from retrieval.importing.records import ImportRefused
+from core.jobs.models import Job
 from retrieval.importing.table import OPTIONAL, REQUIRED
 from retrieval.uploads.services import (
     MOST_SHOWN,
     UploadGone,
     import_begin,
     piece_store,
-    preview,
+    preview_begin,
+    preview_job,
     upload_begin,
     upload_folder,
     upload_thumbnail,
@@ -65,14 +66,25 @@ def upload_piece(request: HttpRequest, upload: UUID) -> HttpResponse:
 
 
 @login_required
-@require_safe
-def upload_image(request: HttpRequest, upload: UUID) -> HttpResponse:
-    """The thumbnail of an uploaded image, by its `path`."""
+@require_POST
+def upload_unpack(request: HttpRequest, upload: UUID) -> HttpResponse:
+    """Unpack what was uploaded and look through it by a job, which the preview shows."""
     require_role(request.user, Role.ADMIN)
     try:
-        folder = upload_folder(upload.hex, request.user)
-        thumbnail = upload_thumbnail(folder, request.GET.get("path", ""))
-    except (UploadGone, LookupError, OSError, ValueError):
+        preview_begin(upload=upload.hex, by=request.user)
+    except UploadGone:
+        raise Http404("There is no such upload.") from None
+    return HttpResponse(status=204)
+
+
+@login_required
+@require_safe
+def upload_image(request: HttpRequest, upload: UUID, number: int) -> HttpResponse:
+    """The thumbnail of one of the first uploaded images."""
+    require_role(request.user, Role.ADMIN)
+    try:
+        thumbnail = upload_thumbnail(upload_folder(upload.hex, request.user), number)
+    except (UploadGone, FileNotFoundError):
         raise Http404("There is no such image in this upload.") from None
     return HttpResponse(thumbnail, content_type="image/jpeg")
 
@@ -80,10 +92,11 @@ def upload_image(request: HttpRequest, upload: UUID) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "POST"])
 def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
-    """What was uploaded; a POST imports it by a job."""
+    """What was uploaded, once a job has looked through it; a POST imports it by another."""
     require_role(request.user, Role.ADMIN)
     context: dict[str, object] = {"most": MOST_SHOWN, "upload": upload}
     try:
+        upload_folder(upload.hex, request.user)
         if request.method == "POST":
             dataset = request.POST.get("dataset", "")
             context["dataset"] = dataset
@@ -93,14 +106,12 @@ def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
         raise Http404("There is no such upload; it was imported or removed.") from None
     except Invalid as error:
         context["dataset_error"] = error.by_field["dataset"][0]
-    except ImportRefused as error:
-        context["problem"] = error.reason
-    try:
-        folder = upload_folder(upload.hex, request.user)
-        context["preview"] = found = preview(folder)
-        context.setdefault("dataset", found.dataset)
-    except UploadGone:
-        raise Http404("There is no such upload; it was imported or removed.") from None
-    except ImportRefused as error:
-        context["problem"] = error.reason
+    except Conflict as error:
+        context["problem"] = str(error)
+    context["job"] = found = preview_job(upload.hex)
+    if found is None:
+        context["problem"] = "The upload isn't complete. Upload the files again."
+    elif found.state == Job.State.DONE:
+        context["preview"] = found.result
+        context.setdefault("dataset", found.result["dataset"])
     return render(request, "retrieval/upload_preview.html", context)

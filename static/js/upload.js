@@ -51,7 +51,7 @@ async function send(files) {
     }
     sent += file.size;
   }
-  status.textContent = "Unpacking and reading …";
+  await api(`${address}unpack/`, { method: "POST" });
   location.assign(address);
 }
 

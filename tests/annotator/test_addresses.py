@@ -105,7 +105,6 @@ def test_what_each_role_reads_and_what_caches_may_keep(
         f"api/queries/{query}/history/": {"image": FIRST_ID},
         f"api/queries/{query}/similar/": {"image": FIRST_ID},
         "api/search/": {"text": "a toad"},
-        f"import/{world.parameters['import']['upload']}/image/": {"path": "one.jpg"},
         "runs/compare/": {"a": run, "b": world.private_run.pk, "release": world.release.pk},
     }
     keys = [

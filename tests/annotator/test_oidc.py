@@ -22,10 +22,13 @@ import requests
 from axes.models import AccessAttempt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.contrib.admin.models import LogEntry
-from django.test import Client
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.messages.storage.fallback import FallbackStorage
+from django.test import Client, RequestFactory
 
 from annotator.environment import BadSetting
 from annotator.models import User
+from annotator.people.oidc import CallbackView
 from annotator.people.services import person_deactivate, person_leave, role_set
 from core.access import Role
 from core.errors import Conflict
@@ -425,6 +428,26 @@ def test_an_answer_counts_once_and_for_who_asked(provider: Provider, client: Cli
     client.logout()
     to_provider(client)
     assert refusal(client.get(answer), client) == FAILED
+
+
+def test_a_state_is_taken_once_by_requests_at_the_same_moment(
+    provider: Provider, client: Client
+) -> None:
+    """Both have read their session before one goes on; the provider takes the code twice."""
+    provider.is_now("mira", "chiefs")
+    answer = back(to_provider(client))
+    request = RequestFactory().get(answer)
+    request.session = client.session
+    assert request.session["oidc_states"]
+    request.user = AnonymousUser()
+    request._messages = FallbackStorage(request)  # type: ignore[attr-defined]
+    codes = dict(provider.codes)
+    provider.codes.clear()
+    assert refusal(client.get(answer), client) == FAILED
+    provider.codes |= codes
+    assert CallbackView.as_view()(request)["Location"] == "/login/"
+    assert [str(one) for one in request._messages] == [FAILED]  # type: ignore[attr-defined]
+    assert provider.codes == codes
 
 
 @pytest.mark.parametrize("name", ["code_verifier", "secret"])

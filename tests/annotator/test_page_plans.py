@@ -36,7 +36,7 @@ MOST_STATEMENTS, MOST_OF_A_FILE = 25, 40
 NOT_READ = {
     "query-from-search", "query-transition", "query-team", "query-refresh", "release-retry",
     "benchmark-delete", "practice-query", "query-finds", "upload-preview",
-    "upload-piece", "upload-image", "query-boxes-import",
+    "upload-piece", "upload-unpack", "upload-image", "query-boxes-import",
     "login", "logout", "oidc-log-in", "oidc-callback", "healthz", "healthz-web",
     "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-mail", "account-token-revoke", "password-link",

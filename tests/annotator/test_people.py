@@ -16,7 +16,13 @@ from django.test import Client
 from django.utils import timezone
 
 from annotator.models import PasswordLink, User
-from annotator.people.services import person_deactivate, person_leave, role_set
+from annotator.people.services import (
+    person_deactivate,
+    person_invite,
+    person_leave,
+    person_log_in,
+    role_set,
+)
 from core.access import Role
 from core.errors import Conflict
 from labeling.judging.models import Judgment
@@ -94,6 +100,16 @@ def test_an_invitation_names_what_is_wrong_and_makes_nobody(admin: Any) -> None:
         page = office.post("/people/", {"username": name, "role": role}).content.decode()
         assert says in page, name
     assert User.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_names_alike_that_come_at_once_one_is_taken() -> None:
+    names = ("nina", "Nina", "nіna", "ｎｉｎａ")  # the third has a letter of Cyrillic
+    calls = [partial(person_invite, username=one, role=Role.ANNOTATOR) for one in names]
+    made = [one for one in at_once(*calls) if isinstance(one, User)]
+    assert made == [User.objects.get()]
+    first = partial(person_log_in, subject="of a provider", username="otto", role=Role.ANNOTATOR)
+    assert set(at_once(*[first] * 4)) == {User.objects.get(username="otto")}
 
 
 def test_a_link_for_a_forgotten_password_ends_the_old_log_ins(admin: Any, annotator: Any) -> None:

@@ -73,6 +73,28 @@ def test_the_state_folder_is_closed_to_others(tmp_path, monkeypatch):
     assert {stat.S_IMODE(one.stat().st_mode) for one in made} == {0o700}
 
 
+def test_what_is_written_is_closed_but_for_those_commands_that_write_for_others(tmp_path):
+    own = "import os; os.umask(0o026); import annotator.settings, sys, pathlib as p"
+    others = "from core.files import open_as_callers"
+    script = f"""{own}
+{others}
+there = p.Path(sys.argv[1])
+(there / "own").mkdir()
+(there / "own" / "file").touch()
+with open_as_callers():
+    (there / "others").mkdir()
+    (there / "others" / "file").touch()
+(there / "last").touch()
+"""
+    environment = {**os.environ, "VAR_DIR": str(tmp_path / "var")}
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    subprocess.run(command, check=True, env=environment, cwd=ROOT)
+    modes = [stat.S_IMODE((tmp_path / one).stat().st_mode) for one in (
+        "var", "own", "own/file", "others", "others/file", "last",
+    )]  # fmt: skip
+    assert modes == [0o700, 0o700, 0o600, 0o751, 0o640, 0o600]
+
+
 def test_a_state_folder_that_cannot_be_one(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     (tmp_path / "images").write_text("")

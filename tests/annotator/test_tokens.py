@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,14 +12,15 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from annotator.models import ApiToken
+from annotator.models import ApiToken, User
+from annotator.people.services import password_set
 from annotator.people.tokens import (
     MOST_NAMED,
     MOST_OF_LOG_INS,
     log_in_token_create,
     token_create,
 )
-from core.errors import Conflict, Invalid
+from core.errors import Conflict, Forbidden, Invalid
 from tests.conftest import client_of
 from tests.people import PASSWORD
 
@@ -104,6 +106,20 @@ def test_a_person_has_a_limited_number_of_tokens(annotator: Any) -> None:
     made = [log_in_token_create(user=annotator)[1] for _ in range(MOST_OF_LOG_INS + 1)]
     assert [opens(token) for token in made[:3]] == [401, 200, 200]
     assert annotator.api_tokens.count() == MOST_NAMED + MOST_OF_LOG_INS
+
+
+def test_a_password_that_ends_tokens_ends_those_being_made(annotator: Any) -> None:
+    """As for a request that was let in before, and makes its token after."""
+    let_in = User.objects.get(pk=annotator.pk)
+    password_set(user=annotator, password="another good one 7")
+    for make in (log_in_token_create, partial(token_create, name="late", days=30)):
+        with pytest.raises(Forbidden):
+            make(user=let_in)
+    let_in = User.objects.get(pk=annotator.pk)
+    User.objects.update(is_active=False)
+    with pytest.raises(Forbidden):
+        log_in_token_create(user=let_in)
+    assert not ApiToken.objects.exists()
 
 
 def test_each_exchange_makes_a_token_that_can_revoke_itself(

@@ -22,6 +22,7 @@ from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
 from benchmark.simulation.report import Plan
 from benchmark.simulation.services import simulation_begin
+from core import storage
 from core.access import Role
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_create
@@ -88,7 +89,7 @@ class World:
                 "pk": self.species.pk,
                 "other": Species.objects.exclude(pk=self.species.pk).earliest("pk").pk,
             },
-            "import": {"upload": UUID(self.upload)},
+            "import": {"upload": UUID(self.upload), "number": 0},
             "take-down": {"pk": self.image.pk},
             "queries": {"pk": self.queries["open"].pk, "image": FIRST_ID},
             "benchmarks": {"pk": self.queries["open"].benchmark_id},
@@ -201,7 +202,8 @@ def make_world(settings: Any, folder: Path) -> World:
     AccessLog.objects.create(username="nobody")
     AccessFailureLog.objects.create(username="nobody")
     upload = upload_begin(by=admin)
-    (upload_folder(upload, admin) / "files" / "one.jpg").write_bytes(jpeg("red", (60, 40)))
+    with storage.writing(upload_folder(upload, admin) / "thumbnails" / "0.jpg") as file:
+        file.write(jpeg("red", (60, 40)))
     token, _text = token_create(user=admin, name="script", days=30)
     return World(
         people,

@@ -42,7 +42,7 @@ def test_a_folder_is_uploaded_looked_at_and_imported(
 
     page.route(re.compile("/files/"), once)
     send.click()
-    expect(page.get_by_role("heading", name="The first images")).to_be_visible()
+    expect(page.get_by_role("heading", name="The first images")).to_be_visible(timeout=30_000)
     assert broken
     expect(page.get_by_role("cell", name="Rana temporaria/navy.jpg")).to_be_visible()
     expect(page.locator("dl.figures")).to_contain_text("3")

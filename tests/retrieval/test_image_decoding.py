@@ -1,11 +1,15 @@
 import io
+import runpy
 import struct
+import sys
+import types
 import zlib
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageFile
 
+from retrieval.images import decoding
 from retrieval.images.decoding import ImageRefused, Reason, display_bytes, thumbnail_bytes
 from tests.retrieval.making import decoded, encoded, jpeg, stored_turned
 
@@ -203,6 +207,38 @@ def test_a_format_that_is_not_read_is_named(data, name):
     with pytest.raises(ImageRefused, match=f"The file is a {name} image") as refused:
         decoded(data, max_pixels=1000)
     assert refused.value.reason == Reason.NOT_AN_IMAGE
+
+
+def test_the_extra_for_heic_is_used_where_it_is_installed(monkeypatch):
+    """A stand-in for pillow-heif, which reads one file."""
+
+    class Heif(ImageFile.ImageFile):
+        format = "HEIF"
+
+        def _open(self):
+            if self.fp.read() != whole:
+                raise SyntaxError
+            self._size, self._mode = (6, 4), "RGB"
+
+        def load(self):
+            self.load_prepare()
+            return Image.Image.load(self)
+
+    def register(*, thumbnails):
+        assert not thumbnails
+        monkeypatch.setitem(Image.OPEN, "HEIF", (Heif, None))
+        monkeypatch.setattr(Image, "ID", [*Image.ID, "HEIF"])
+
+    whole = b"\0\0\0\x18ftypheic" + b"\0" * 99
+    module = types.SimpleNamespace(register_heif_opener=register)
+    monkeypatch.setitem(sys.modules, "pillow_heif", module)
+    found = runpy.run_path(decoding.__file__)
+    with found["open_image"](whole, max_pixels=LIMIT) as image:
+        assert (image.format, image.width, image.height) == ("HEIF", 6, 4)
+        assert display_bytes(image)[:2] == b"\xff\xd8"
+    with pytest.raises(found["ImageRefused"], match="begins as a HEIC does") as refused:
+        found["opened"](whole[:50], max_pixels=LIMIT)
+    assert refused.value.reason == Reason.CORRUPT
 
 
 def test_a_png_with_changed_bytes_is_corrupt():

@@ -61,6 +61,21 @@ def test_files_that_another_data_set_has_are_counted(data):
     assert import_images(path=path, dataset="the same again").copies == 2
 
 
+def test_a_size_that_is_not_the_files_own_is_told(data):
+    images = [
+        coco_image(1, width=80, height=60),
+        coco_image(2, width=30, height=40),  # as a camera stores it that was turned
+        coco_image(3, width=None, height=31),
+    ]
+    report = import_images(path=coco(data, images=images))
+    assert (*figures(report), report.left_out_count) == (3, 0, 0, 0, 2)
+    assert [str(one).partition(": ")[2] for one in report.refused] == [
+        "image 1: width: left out: the file has 40 × 30 pixels, not 80 × 60",
+        "image 3: width: left out: the file has 40 × 30 pixels, not 40 × 31",
+    ]
+    assert set(Image.objects.values_list("width", "height")) == {(40, 30)}
+
+
 def test_what_changed_is_updated_and_a_changed_file_loses_its_embedding(data, toy_model):
     import_images(path=coco(data))
     embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0], 3: [0, 0, 1]})

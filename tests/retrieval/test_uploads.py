@@ -54,7 +54,16 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
+def looked(client: Client, address: str) -> str:
+    """The page of the preview once the job that unpacks and looks has ended."""
+    assert client.post(f"{address}unpack/").status_code == 204
+    job = Job.objects.filter(kind="preview").latest("pk")
+    job_slice_run(job_id=job.pk)
+    return client.get(address).content.decode()
+
+
 def imported(client: Client, address: str, dataset: str) -> Job:
+    looked(client, address)
     answer = client.post(address, {"dataset": dataset})
     assert answer.status_code == 302, answer.content.decode()
     job = Job.objects.get(kind="import")
@@ -91,23 +100,36 @@ def test_a_zip_from_its_pieces_to_the_corpus(client: Client, settings: Any) -> N
     last = send(client, address, "park.zip", data[half:], at=half, size=len(data))
     assert last.status_code == 204
 
+    assert "isn&#x27;t complete" in client.get(address).content.decode()
+    assert "isn&#x27;t complete" in client.post(address, {"dataset": "x"}).content.decode()
+    # What a job of a killed worker has unpacked is unpacked again.
+    folder = uploads(settings)[0] / "files" / "park" / "Bufo bufo"
+    folder.mkdir(parents=True)
+    (folder / "two.jpg").write_bytes(b"half")
+    for _ in range(2):
+        assert client.post(f"{address}unpack/").status_code == 204
+    look = Job.objects.get()
     page = client.get(address).content.decode()
+    assert f'data-job="{look.pk}"' in page
+    assert "The first images" not in page
+    page = looked(client, address)
+    look.refresh_from_db()
+    assert (look.state, look.done, look.total) == ("done", 9, 9)
     assert "<dd>3</dd>" in page
     assert "<dd>2</dd>" in page
     assert "Rana temporaria/one.jpg" in page
     assert "“not a species” is not a species name" in page
     assert "litter" not in page
-    shown = client.get(f"{address}image/", {"path": "park/Rana temporaria/one.jpg"})
-    assert (shown["Content-Type"], shown.content[:2]) == ("image/jpeg", b"\xff\xd8")
-    assert f"{address}image/?path=park%2FRana%20temporaria%2Fone.jpg" in page
-    for path in ("park/Rana temporaria/broken.jpg", "../owner", "/etc/hostname", "park", ""):
-        assert client.get(f"{address}image/", {"path": path}).status_code == 404
+    images = [client.get(f"{address}images/{number}/") for number in range(4)]
+    assert [one.status_code for one in images] == [200, 404, 200, 404]
+    assert [f"{address}images/{number}/" in page for number in range(4)] == [1, 0, 1, 0]
+    assert (images[0]["Content-Type"], images[0].content[:2]) == ("image/jpeg", b"\xff\xd8")
     assert Image.objects.count() == 0
     assert "Give a name" in client.post(address, {"dataset": " "}).content.decode()
 
     job = imported(client, address, "My park")
     assert (job.state, job.done, job.failed, job.total) == ("done", 2, 1, 3)
-    nothing = {"updated": 0, "unchanged": 0, "left_out": 0, "copies": 0}
+    nothing = {"updated": 0, "unchanged": 0, "left_out": 0, "renamed": 0, "copies": 0}
     assert job.result == nothing | {"added": 2, "refused": 2}
     assert set(Image.objects.values_list("dataset", "file_name")) == {
         ("My park", "Rana temporaria/one.jpg"),
@@ -135,15 +157,16 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
         for number in (1, 2, 3, 4):
             send(client, address, f"trip/a/{number}.jpg", jpeg(size=(20 + number, 30)))
         send(client, address, "trip/list.csv", "\n".join(rows).encode())
-        page = client.get(address).content.decode()
+        page = looked(client, address)
         assert 'value="trip/list"' in page
+        assert f"has</dt><dd>{3 if turn else 0}</dd>" in page
         for problem in ("line 4, latitude", "an earlier row has the same file", "line 6"):
             assert problem in page, problem
         Job.objects.all().delete()
         job = imported(client, address, "trip")
         assert job.result == {
             "added": 0 if turn else 3, "updated": 0, "unchanged": 3 if turn else 0, "refused": 2,
-            "left_out": 2, "copies": 0,
+            "left_out": 2, "renamed": 0, "copies": 0,
         }  # fmt: skip
         assert "left out: it must be a date" in client.get(f"/jobs/{job.pk}/").content.decode()
     image = Image.objects.get(file_name="a/3.jpg")
@@ -164,7 +187,12 @@ def test_names_of_files_are_kept_as_they_are(client: Client) -> None:
         send(client, address, f"trip/{there}", jpeg(size=(21, 30)))
         table = f"file_name,scientific_name\n{written},Rana temporaria\n"
         send(client, address, "trip/list.csv", table.encode())
-        assert imported(client, address, "trip").result["added"] == 1, (written, there)
+        job = imported(client, address, "trip")
+        assert job.result["added"] == 1, (written, there)
+        other = written != there
+        assert job.result["renamed"] == other
+        errors = job.item_errors.values_list("message", flat=True)
+        assert ["another Unicode form" in one for one in errors] == [True] * other
         Job.objects.all().delete()
 
 
@@ -220,10 +248,9 @@ def test_nothing_beside_the_upload_is_looked_for(client: Client, name: str, sett
     }
     address = begin(client)
     send(client, address, "train.json", json.dumps(content).encode())
-    answer = client.get(address)
-    assert answer.status_code == 200
-    page = answer.content.decode()
-    assert "/image/?path=" not in page
+    page = looked(client, address)
+    assert "The first images" in page
+    assert f"{address}images/" not in page
     assert str(settings.VAR_DIR) not in page
     job = imported(client, address, "corpus")
     assert (job.done, job.failed, Image.objects.count()) == (0, 1, 0)
@@ -255,12 +282,12 @@ def test_what_can_not_be_imported_says_why(
     address = begin(client)
     for name, data in files.items():
         assert send(client, address, name, data).status_code == 204
-    page = client.get(address).content.decode()
+    page = looked(client, address)
     assert message in page
     assert str(settings.VAR_DIR) not in page
     assert '<button class="button primary">Import</button>' not in page
     assert client.post(address, {"dataset": "x"}).status_code == 200
-    assert not Job.objects.exists()
+    assert not Job.objects.filter(kind="import").exists()
     assert not list(Path(settings.VAR_DIR).parent.glob("out.jpg"))
 
 
@@ -275,7 +302,7 @@ def test_an_archive_that_the_disk_has_no_room_for(
     send(client, address, "bomb.zip", out.getvalue())
     room = settings.DISK_MIN_FREE_BYTES + 1_000_000
     monkeypatch.setattr("retrieval.uploads.services.free_bytes", lambda: room)
-    assert "no room to unpack" in client.get(address).content.decode()
+    assert "no room to unpack" in looked(client, address)
     refused = send(client, address, "big.jpg", b"x", size=2_000_000)
     assert (refused.status_code, refused.json()["detail"]) == (
         409, "The server's disk has no room for this file."
@@ -296,7 +323,9 @@ def test_an_upload_is_its_persons_alone_and_ends_after_a_day(
         assert clients[role].post("/import/").status_code == 403
         assert clients[role].get(address).status_code == 403
         assert send(clients[role], address, "x.jpg", b"x").status_code == 403
+        assert clients[role].post(f"{address}unpack/").status_code == 403
     assert client.get(f"/import/{uuid4()}/").status_code == 404
+    assert client.post(f"/import/{uuid4()}/unpack/").status_code == 404
     assert send(client, f"/import/{uuid4()}/", "x.jpg", b"x").status_code == 404
     assert client.post(f"{address}files/?path=x.jpg").status_code == 400
     [folder] = uploads(settings)
@@ -312,8 +341,9 @@ def test_an_upload_is_its_persons_alone_and_ends_after_a_day(
 def test_an_import_whose_files_are_gone_says_so(client: Client, settings: Any) -> None:
     address = begin(client)
     send(client, address, "Rana temporaria/1.jpg", jpeg(size=(40, 30)))
+    looked(client, address)
     client.post(address, {"dataset": "x"})
-    job = Job.objects.get()
+    job = Job.objects.get(kind="import")
     for path in sorted(uploads(settings)[0].rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
     assert job_slice_run(job_id=job.pk) is Slice.FAILED
@@ -350,7 +380,7 @@ def test_what_is_broken_is_answered_and_an_import_asked_twice_begins_once(client
     for data, problem in ((bytes(corrupt), "be unpacked"), (own, "file of its own name")):
         address = begin(client)
         send(client, address, "x.zip", data)
-        assert problem in client.get(address).content.decode()
+        assert problem in looked(client, address)
 
     address = begin(client)
     assert send(client, address, "a", b"x").status_code == 204
@@ -360,6 +390,7 @@ def test_what_is_broken_is_answered_and_an_import_asked_twice_begins_once(client
 
     address = begin(client)
     send(client, address, "Rana temporaria/1.jpg", jpeg(size=(40, 30)))
+    looked(client, address)
     answers = [client.post(address, {"dataset": "x"}) for _ in range(2)]
     assert {one["Location"] for one in answers} == {f"/jobs/{Job.objects.get(kind='import').pk}/"}
 
@@ -387,10 +418,11 @@ def test_pieces_reach_any_machine_and_another_imports_them(
     too_long = send(client, address, "a.jpg", b"123", size=2)
     assert (too_long.status_code, send(client, address, ".hidden", b"").status_code) == (400, 400)
     on("three")
-    assert "<dd>2</dd>" in client.get(address).content.decode()
+    assert "<dd>2</dd>" in looked(client, address)
     on("four")
-    for path in ("Rana temporaria/one.jpg", "Bufo bufo/two.jpg"):
-        assert client.get(f"{address}image/", {"path": path}).status_code == 200
+    for number in range(2):
+        assert client.get(f"{address}images/{number}/").status_code == 200
+    assert not (settings.VAR_DIR / "uploads").exists()
     on("one")
     assert client.post(address, {"dataset": "Mine"}).status_code == 302
     on("five")
@@ -410,6 +442,6 @@ def test_a_file_that_lacks_a_piece_isnt_imported(
     settings.VAR_DIR = tmp_path
     address = begin(clients["admin"])
     send(clients["admin"], address, "a.zip", b"end", at=5, size=8)
-    page = clients["admin"].get(address).content.decode()
+    page = looked(clients["admin"], address)
     assert "0 bytes are there" in page
     assert "Upload the files again" in page

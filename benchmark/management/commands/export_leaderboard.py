@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark.leaderboard.export import CONTENT_TYPES, export
 from benchmark.management.arguments import RELEASE_HELP, find_release
 from benchmark.runs.selectors import NoSnapshot
+from core.files import open_as_callers
 
 
 class Command(BaseCommand):
@@ -24,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("release", help=RELEASE_HELP)
         parser.add_argument("out", type=Path, help="a file name with .csv, .json, .tex or .html")
 
+    @open_as_callers()
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the file, replacing one that is there."""
         out: Path = options["out"]

@@ -12,7 +12,7 @@ from benchmark.releases.models import Release
 from benchmark.releases.progress import Step
 from benchmark.releases.selectors import UnknownRelease
 from benchmark.releases.services import ReleaseUnusable, release_export
-from core.files import TargetRefused
+from core.files import TargetRefused, open_as_callers
 from core.jobs.kinds import JobFailed
 from labeling.queries.benchmarks import benchmark_named
 
@@ -60,6 +60,7 @@ class Command(BaseCommand):
             "--force", action="store_true", help="replace a directory that holds a release"
         )
 
+    @open_as_callers()
     def handle(self, *args: Any, **options: Any) -> None:
         directory = options["directory"]
         chosen: dict[str, Any] = {}

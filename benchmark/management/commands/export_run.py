@@ -11,6 +11,7 @@ from benchmark.management.arguments import open_release, positive
 from benchmark.releases.importing.layout import Layout
 from benchmark.scoring.run_files import RunLine, write_trec
 from core.commands import command
+from core.files import open_as_callers
 from labeling.queries.categories import SPLITS
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vectors
@@ -41,6 +42,7 @@ class Command(BaseCommand):
         parser.add_argument("--split", choices=SPLITS, help="the queries of one split alone")
         parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
 
+    @open_as_callers()
     def handle(self, *args: Any, **options: Any) -> None:
         release = open_release(options["release"])
         model = EmbeddingModel.objects.filter(name=options["model"]).first()

@@ -12,6 +12,7 @@ from django.contrib.staticfiles import finders
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
+from core.files import open_as_callers
 from curation.config import read_config
 from curation.corpus_files import write_corpus
 from curation.errors import CurationRefused
@@ -43,6 +44,7 @@ class Command(BaseCommand):
         )
         download.add_argument("--threads", type=int, default=8)
 
+    @open_as_callers()
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             getattr(self, options["action"])(**options)

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import Progress
-from core.files import TargetRefused
+from core.files import TargetRefused, open_as_callers
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.exporting import DTYPES, export_embeddings
 from retrieval.embedding.models import EmbeddingModel
@@ -37,6 +37,7 @@ class Command(BaseCommand):
         parser.add_argument("--force", action="store_true", help="replace an earlier export")
         parser.add_argument("--quiet", action="store_true", help="only the report")
 
+    @open_as_callers()
     def handle(self, *args: Any, **options: Any) -> None:
         if options["per_file"] < 1:
             raise CommandError("--per-file must be at least 1.")

@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
         def on_refusal(refusal: Refusal) -> None:
             show.close()
-            self.stdout.write(f"{'a field' if refusal.left_out else 'refused'} {refusal}")
+            self.stdout.write(f"{refusal.effect} {refusal}")
 
         try:
             report = import_images(
@@ -76,6 +76,7 @@ class Command(BaseCommand):
             f"{report.dataset}: {report.added} added, {report.updated} updated, "
             f"{report.skipped} skipped, {report.refused_count} refused"
             + (f", {report.left_out_count} fields left out" if report.left_out_count else "")
+            + (f", {report.renamed_count} names of files matched" if report.renamed_count else "")
             + (f"; other data sets have {report.copies} of the files" if report.copies else "")
         )
         if report.refused_count:

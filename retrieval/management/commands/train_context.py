@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import Progress
 from core.errors import Conflict
+from core.files import open_as_callers
 from retrieval.context.services import context_train
 from retrieval.embedding.models import EmbeddingModel
 
@@ -29,6 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--base", help="the model that embeds the images (EMBEDDING_MODEL)")
         parser.add_argument("--held-out", type=float, default=0.2, help="share (0.2)")
 
+    @open_as_callers()
     def handle(self, *args: Any, folder: Path, **options: Any) -> None:
         name = options["base"] or settings.EMBEDDING_MODEL
         base = EmbeddingModel.objects.filter(name=name).first()
