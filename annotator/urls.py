@@ -11,6 +11,7 @@ from annotator.people import views as people
 from annotator.people.api import TokenView
 from annotator.web.health import healthz, web_health
 from annotator.web.metrics import MetricsView
+from core.api.markdown import MarkdownView
 from core.ids import IdConverter
 
 register_converter(IdConverter, "id")
@@ -39,6 +40,7 @@ urlpatterns = [
     path("log/", log, name="log"),
     path("log.csv", log_csv, name="log-csv"),
     path("api/token/", TokenView.as_view(), name="api-token"),
+    path("api/markdown/", MarkdownView.as_view(), name="api-markdown"),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/", include("retrieval.api_urls")),
     path("api/", include("labeling.api_urls")),

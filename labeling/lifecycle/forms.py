@@ -153,7 +153,8 @@ class BenchmarkForm(SpeciesForm):
     guidelines = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),
-        help_text="What holds for all its queries. Annotators see it above a query’s own.",
+        help_text="What holds for all its queries. Annotators see it above a query’s own. Markdown "
+        "works here too.",
     )
     people = forms.ModelMultipleChoiceField(
         get_user_model().objects.all(),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 from labeling.queries.models import Query, QueryEdit, QueryTransition
 
+#: Words from which on a value is read for what differs in it, rather than whole before and after.
+_LONG: Final = 8
 _NAMES: Final = {"query_id": "number", "hand_in_rule": "rule for handing in"}
 
 
@@ -41,6 +45,28 @@ def field_name(name: str) -> str:
 def in_words(changes: Any) -> tuple[tuple[str, str, str], ...]:
     """The changes of a `QueryEdit`, as people read them."""
     return tuple((field_name(name), _text(before), _text(after)) for name, before, after in changes)
+
+
+def differing_words(before: str, after: str) -> list[tuple[str, str]]:
+    """A text with what was taken out of it and put into it, as ("same" | "del" | "ins", words).
+
+    Empty where both are short or share less than a half: they read better whole, one after the
+    other.
+    """
+    old, new = (re.findall(r"\S+\s*|\s+", text) for text in (before, after))
+    if max(len(old), len(new)) < _LONG:
+        return []
+    matcher = SequenceMatcher(None, old, new)
+    if matcher.ratio() < 0.5:
+        return []
+    parts = []
+    for operation, i, to_i, j, to_j in matcher.get_opcodes():
+        if operation == "equal":
+            sides = [("same", new[j:to_j])]
+        else:
+            sides = [("del", old[i:to_i]), ("ins", new[j:to_j])]
+        parts += [(kind, "".join(words)) for kind, words in sides if words]
+    return parts
 
 
 def _text(value: Any) -> str:

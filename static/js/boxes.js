@@ -1,6 +1,7 @@
 /** Drawing boxes on the relevant images of a query: one drag a box, one key an image. */
 import { api, uuid } from "./api.js";
 import { button, isTyping, make } from "./dom.js";
+import { whyUnseen } from "./seen.js";
 import { keysOfEvent } from "./studio/keys.js";
 import { counted } from "./words.js";
 
@@ -88,11 +89,13 @@ class Canvas {
     this.selected = null;
     this.steps = [];
     const { width, height } = task;
+    const image = svg("image", { href: task.url, width, height });
+    image.addEventListener("load", () => (image.dataset.loaded = ""));
     this.layer = svg("g");
     this.svg = svg(
       "svg",
       { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "The image with its boxes" },
-      svg("image", { href: task.url, width, height }),
+      image,
       this.layer,
     );
     this.svg.addEventListener("pointerdown", (event) => this.#down(event));
@@ -448,9 +451,13 @@ class Boxes {
     const [named] = keys.flatMap((key) => ACTIONS[key] ?? []);
     if (canvas.task && arrow && canvas.nudge(...arrow, event.shiftKey)) event.preventDefault();
     else if (keys[0] === "Escape" && canvas.task) canvas.select(null);
-    else if (named && !(event.repeat && ["save", "none"].includes(named))) {
+    else if (named) {
+      if (event.repeat && ["save", "none"].includes(named)) return;
       event.preventDefault();
-      if (canvas.task || named === "back") this.actions[named]();
+      const stores = canvas.task && (named === "none" || (named === "save" && canvas.boxes.length));
+      const unseen = stores && whyUnseen(canvas.root.querySelector("[data-loaded]"), canvas.root);
+      if (unseen) this.say(unseen);
+      else if (canvas.task || named === "back") this.actions[named]();
     }
   }
 }

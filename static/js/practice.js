@@ -1,5 +1,6 @@
 /** The practice's keys: the person's own, each pressing the button or link that names it. */
 import { isTyping } from "./dom.js";
+import { whyUnseen } from "./seen.js";
 import { keysOfEvent } from "./studio/keys.js";
 
 document.addEventListener("keydown", (event) => {
@@ -9,5 +10,8 @@ document.addEventListener("keydown", (event) => {
   const pressed = named.find((one) => one.dataset.keys.split(" ").some((key) => keys.includes(key)));
   if (!pressed) return;
   event.preventDefault();
-  pressed.click();
+  const image = document.querySelector(".practice-image img");
+  const unseen = pressed.name === "answer" && whyUnseen(image.complete && image.naturalWidth ? image : null, image);
+  if (unseen) document.querySelector("[data-practice-said]").textContent = unseen;
+  else pressed.click();
 });

@@ -14,6 +14,8 @@ from tests.processes import wait_for
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
+#: One that is there: before that no key stores anything.
+IMAGE = ".boxes-canvas svg > image[data-loaded]"
 
 
 def to_box(site: Site, text: str) -> int:
@@ -28,7 +30,7 @@ def to_box(site: Site, text: str) -> int:
 
 def drag(page: Page, *shares: float) -> None:
     """Drag from one place of the image to another, in shares of its width and height."""
-    area = page.locator(".boxes-canvas svg > image").bounding_box()
+    area = page.locator(IMAGE).bounding_box()
     assert area is not None
     x, y, to_x, to_y = (
         area["xy"[at % 2]] + share * area[("width", "height")[at % 2]]
@@ -97,6 +99,7 @@ def test_one_drag_and_one_key_a_box_also_without_a_connection(
     page.reload()
     wait_for(lambda: len(drawn(site, query)) == 2, what="the boxes that waited")
     expect(place).to_have_text("1 image left")
+    page.locator(IMAGE).wait_for()
     page.keyboard.press("0")
     expect(page.locator(".boxes-canvas")).to_contain_text("No image waits")
     expect(stored).to_have_text("All saved")
@@ -106,6 +109,33 @@ def test_one_drag_and_one_key_a_box_also_without_a_connection(
     assert first == [30, 20, 50, 60, False]
     assert second[4] is True
     assert second[2] < 50
+
+
+def test_a_key_stores_nothing_of_an_image_that_is_not_in_view(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = to_box(site, "a crow to box")
+    page = log_in("ann", viewport={"width": 546, "height": 307})
+    held: list[Any] = []
+    page.route("**/images/**", lambda route: held.append(route))
+    page.goto(f"{site.url}/queries/{query}/boxes/")
+    said, place = page.locator("[data-boxes-said]"), page.locator("[data-boxes-place]")
+    expect(place).to_have_text("3 images left")
+    page.keyboard.press("0")
+    expect(said).to_have_text("Not labeled: the image wasn't on the screen yet.")
+    for route in held:
+        route.continue_()
+    page.unroute("**/images/**")
+    page.locator(IMAGE).wait_for()
+    for edge in ("0", "document.body.scrollHeight"):
+        page.evaluate(f"window.scrollTo(0, {edge})")
+        page.keyboard.press("0")
+        expect(said).to_have_text("Not labeled: the image isn't in view.")
+        expect(said).to_be_in_viewport(ratio=1)
+    expect(place).to_have_text("3 images left")
+    # The first key has brought it back.
+    page.keyboard.press("0")
+    expect(place).to_have_text("2 images left")
 
 
 def test_a_finger_draws_and_a_reviewer_decides_between_two(

@@ -45,7 +45,7 @@ export async function settle() {
 export class FakeElement extends EventTarget {
   constructor(tag = "div") {
     super();
-    Object.assign(this, { tag, dataset: {}, style: {}, children: [], attributes: {}, hidden: false, text: "" });
+    Object.assign(this, { tag, dataset: {}, style: { setProperty() {} }, children: [], attributes: {}, hidden: false, text: "" });
     this.found = new Map();
     this.classes = new Set();
     this.classList = {
@@ -277,6 +277,9 @@ class Page {
             });
           }
         }
+      },
+      ResizeObserver: class {
+        observe() {}
       },
       Image: class extends FakeElement {
         async decode() {

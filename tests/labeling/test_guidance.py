@@ -19,8 +19,8 @@ from labeling.queries.models import Query
 from labeling.studio.preferences import preferences_save
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
-from tests.conftest import client_of
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.conftest import api_of, client_of
+from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species
 from tests.labeling.judging import judge
 
 pytestmark = pytest.mark.django_db
@@ -39,6 +39,31 @@ def test_an_image_in_guidelines_is_its_present_thumbnail_and_none_once_withdrawn
     assert Client().get(address).status_code == 401
     image_withdraw(image=Image(pk=FIRST_ID), by=admin, note="a person")
     assert client.get(address).status_code == 404
+
+
+def test_whoever_writes_markdown_previews_it_as_pages_show_it(
+    clients, new_query, annotator, reviewer, admin
+):
+    one, two = (make_species(name).pk for name in ("Bufo bufo", "Rana temporaria"))
+    for role, address, field in (
+        ("admin", f"/queries/{new_query().pk}/edit/", "id_guidelines"),
+        ("admin", "/queries/new/", "id_guidelines"),
+        ("admin", "/benchmarks/new/", "id_guidelines"),
+        ("admin", "/how-to-label/edit/", "id_text"),
+        ("reviewer", f"/look-alikes/{one}/{two}/", "difference"),
+    ):
+        page = clients[role].get(address).content.decode()
+        assert f'id="{field}"' in page, address
+        assert f'data-preview-of="{field}"' in page, address
+    text = "# Tails\n\n<b>see</b> [it](http://[a:b])"
+    html = "Tails</h3>\n<p>&lt;b&gt;see&lt;/b&gt; [it](http://[a:b])</p>"
+    sent: dict[str, Any] = {"text": text}
+    assert api_of(annotator).post("/api/markdown/", sent, format="json").status_code == 403
+    answer = api_of(reviewer).post("/api/markdown/", sent, format="json")
+    assert answer.json() == {"html": "<h3>" + html}
+    sent["heading"] = 2
+    answer = api_of(admin).post("/api/markdown/", sent, format="json")
+    assert answer.json() == {"html": "<h2>" + html.replace("h3", "h2")}
 
 
 def test_a_new_annotator_reads_how_to_label_until_they_close_it(

@@ -1,5 +1,6 @@
 /** One image at a time, as large as the window allows; one key labels it and shows the next. */
 import { isGone } from "../dom.js";
+import { whyUnseen } from "../seen.js";
 import { GRADE_NAMES, RELEVANCE_NAMES } from "../words.js";
 import { Zoom } from "./zoom.js";
 
@@ -9,12 +10,6 @@ const BEHIND = 4;
 const FAR = 60;
 const PAN = 0.2;
 const NO_MORE = "There is no image on the screen to label.";
-const NOT_YET = "Not labeled: the image wasn't on the screen yet.";
-const NOT_SEEN = "Not labeled: the image isn't in view.";
-/** CSS pixels of its longer side below which an image can't be judged, unless it has no more itself. */
-const LEAST_SHOWN = 160;
-/** Of nine points of what is shown of the image, how many have to be in the window with nothing over them. */
-const POINTS_SEEN = 7;
 
 class SingleView {
   constructor(studio, root) {
@@ -67,21 +62,6 @@ class SingleView {
   /** Whether the image of the present rank has been painted. */
   get onScreen() {
     return this.painted !== null && this.painted === this.studio.rank;
-  }
-
-  /** Whether enough of the image is in the window, large enough and under no panel. */
-  get inView() {
-    const img = this.canvas.firstChild;
-    if (!img) return false;
-    const [image, box] = [img, this.canvas].map((node) => node.getBoundingClientRect());
-    const [left, right] = [Math.max(image.left, box.left), Math.min(image.right, box.right)];
-    const [top, bottom] = [Math.max(image.top, box.top), Math.min(image.bottom, box.bottom)];
-    const least = Math.min(LEAST_SHOWN, Math.max(img.naturalWidth, img.naturalHeight));
-    if (Math.max(right - left, bottom - top) < least - 1) return false;
-    const stage = this.root.parentElement;
-    const thirds = [1 / 6, 1 / 2, 5 / 6];
-    const points = thirds.flatMap((x) => thirds.map((y) => [left + x * (right - left), top + y * (bottom - top)]));
-    return points.filter((point) => stage.contains(document.elementFromPoint(...point))).length >= POINTS_SEEN;
   }
 
   #unpaint() {
@@ -151,13 +131,11 @@ class SingleView {
     const { studio } = this;
     if (studio.blocked) return;
     const { rank } = this;
-    if (!this.onScreen) {
-      studio.say(studio.state === "end" ? NO_MORE : NOT_YET);
-      return;
-    }
-    if (!this.inView) {
-      studio.say(NOT_SEEN);
-      this.root.parentElement.scrollIntoView({ block: "nearest", behavior: "instant" });
+    const image = this.onScreen ? this.canvas.firstChild : null;
+    const atEnd = !image && studio.state === "end";
+    const unseen = atEnd ? NO_MORE : whyUnseen(image, this.canvas, this.root.parentElement);
+    if (unseen) {
+      studio.say(unseen);
       return;
     }
     const entry = studio.store.entry(rank);
