@@ -11,6 +11,8 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import connection
 from django.test import Client, TransactionTestCase
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from rest_framework.test import APIClient
 
 from annotator.postgres.embedded import embedded_postgres
@@ -22,6 +24,12 @@ from tests.processes import Served, Worker, database_url, mounted_disk, wait_for
 from tests.retrieval.buckets import KEYS, bucket
 from tests.retrieval.buckets import bucket_server as server_of_buckets
 from tests.settings import PROCESS
+
+# No example fails for the time that it takes, which is the machine's.
+hypothesis_settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("untimed")
 
 #: What may be missing where nothing else may: in continuous integration.
 OPTIONAL = ("kubectl", "systemd-analyze", "only root", "there is no Python", "this checkout")

@@ -11,7 +11,6 @@ from django.apps import apps
 from django.db import connection, models
 from django.db.models import F, Value
 from django.db.models.functions import Cast, Concat
-from django.test import Client
 
 from labeling.guidance.models import HowToLabel
 from labeling.lifecycle.services import query_update
@@ -104,11 +103,9 @@ def test_every_answer_shows_hostile_texts_as_texts(hostile: World) -> None:
         f"api/queries/{query}/history/?image={FIRST_ID}",
     ]
     wrong, shown = [], set()
-    for role in ("admin", "reviewer", "annotator", "researcher", "anonymous"):
-        user = hostile.people.get(role)
-        browser, program = (client_of(user), api_of(user)) if user else (Client(), Client())
-        for client in (browser, program):
-            client.raise_request_exception = False
+    for role in ("admin", "annotator"):  # who reads most, and who labels
+        browser, program = client_of(hostile.people[role]), api_of(hostile.people[role])
+        browser.raise_request_exception = program.raise_request_exception = False
         for address in (*hostile.addresses, *more):
             answer = (program if address.startswith("api/") else browser).get(f"/{address}")
             body = body_of(answer)

@@ -70,7 +70,7 @@ def scores_of_ir_measures(run, judgments, scored, measures) -> dict[tuple[str, o
     return scores
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(benchmarks(), st.lists(st.integers(1, 40), min_size=1, max_size=3, unique=True))
 def test_every_measure_agrees_query_by_query(benchmark, ks):
     run, judgments = benchmark
@@ -116,7 +116,7 @@ def graded_qrels(judgments: dict[int, dict[int, int]]) -> Qrels:
     return Qrels.from_arrays(judgments, queries, images, grades >= 2, grades)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graded(), st.integers(1, 30))
 def test_ndcg_of_grades_agrees(benchmark, k):
     run, judgments = benchmark

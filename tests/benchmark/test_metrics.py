@@ -136,7 +136,7 @@ def appendix_g(order: list[bool], k: int, total: int) -> float:
     return value / min(k, total)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(queries())
 def test_average_precision_is_the_formula_of_inquires_appendix(query):
     order, k, total = query
@@ -144,7 +144,7 @@ def test_average_precision_is_the_formula_of_inquires_appendix(query):
     assert average_precision_at_r(order, total) == pytest.approx(appendix_g(order, total, total))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(queries())
 def test_every_measure_is_between_0_and_1_and_1_for_the_best_order(query):
     order, k, total = query

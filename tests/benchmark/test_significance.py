@@ -138,7 +138,7 @@ def test_a_chain_of_runs_shares_letters_between_neighbours():
     assert grouped(apart, [3, 2, 1, 0]) == [[3, 2], [2, 1], [1, 0]]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 7), st.data())
 def test_two_runs_share_a_letter_if_and_only_if_they_do_not_differ(runs, data):
     pairs = list(combinations(range(runs), 2))

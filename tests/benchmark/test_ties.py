@@ -49,7 +49,7 @@ def tied(draw):
     return scores, qrels(relevant, judged)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tied())
 def test_the_mean_over_all_orders_is_that_of_trying_them(case):
     scores, truth = case
@@ -60,7 +60,7 @@ def test_the_mean_over_all_orders_is_that_of_trying_them(case):
         assert averaged[measure.key] == pytest.approx(mean, abs=1e-12), measure.key
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tied())
 def test_the_range_is_that_of_all_orders(case):
     scores, truth = case
@@ -82,7 +82,7 @@ def test_equal_scores_on_one_side_of_a_cutoff_move_nothing():
     assert tie_range(a_run(scores), qrels({1, 2}), [Measure("P", 2)]).means == {"P@2": (0.5, 1.0)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(st.integers(0, 120), st.sampled_from([0.5, 0.5 + 1e-9, 1.0]), min_size=1))
 def test_trec_evals_order_gives_trec_evals_scores(scores):
     relevant = {image for image in scores if image % 3 == 0} | {999}
