@@ -205,8 +205,6 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
-    # Last: it calls the view.
-    "annotator.web.replica.ReplicaMiddleware",
 ]
 
 ROOT_URLCONF = "annotator.urls"
@@ -249,12 +247,6 @@ DATABASES = {"default": _connecting(_database)}
 # session. Workers hold locks of their sessions, and connect directly.
 _pool = env.database("DATABASE_POOL_URL")
 DATABASE_POOL = _pool and _connecting(_pool | {"DISABLE_SERVER_SIDE_CURSORS": True})
-# The web server's, too: a standby, for the views of annotator.web.replica.
-_replica = env.database("DATABASE_REPLICA_URL")
-if _replica:
-    _options = {"connect_timeout": 2, "options": ""} | _replica.get("OPTIONS", {})
-    _options["options"] += " -c default_transaction_read_only=on"
-    DATABASES["replica"] = _connecting(_replica | {"OPTIONS": _options})
 
 # Tasks: a message only says "look at job N", so no result is kept and losing one loses no work.
 CELERY_BROKER_URL = env.address(

@@ -11,7 +11,6 @@ from rest_framework.throttling import BaseThrottle
 
 from annotator.models import ApiToken
 from core.errors import LimitReached
-from core.replica import on_primary
 
 # One statement by the database's clock, so that all processes and machines count together.
 COUNT = """
@@ -27,7 +26,6 @@ RETURNING requests,
 class TokenRate(BaseThrottle):
     """Refuses (429) requests of a token above API_RATE until the next period begins."""
 
-    @on_primary()
     def allow_request(self, request: Request, _view: Any) -> bool:
         """Count the request. LimitReached, with the seconds to wait, above the rate."""
         if settings.API_RATE is None or not isinstance(request.auth, ApiToken):

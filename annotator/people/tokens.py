@@ -15,7 +15,6 @@ from rest_framework.exceptions import AuthenticationFailed
 
 from annotator.models import ApiToken, User
 from core.errors import Conflict, Forbidden, Invalid
-from core.replica import on_primary
 
 #: Days after which a token expires, for people to choose from.
 LIFETIMES: Final = (30, 90, 365)
@@ -32,7 +31,6 @@ def digest_of(token: str) -> str:
 class TokenAuthentication(authentication.TokenAuthentication):
     """`Authorization: Token …`, by one SQL query."""
 
-    @on_primary()
     def authenticate_credentials(self, key: str) -> tuple[User, ApiToken]:
         """The token's person and the token. AuthenticationFailed: it opens nothing (any more)."""
         found = ApiToken.objects.select_related("user").filter(

@@ -109,7 +109,7 @@ class Services:
         """
         try:
             with urllib.request.urlopen(f"{self.address}/healthz", timeout=10) as answer:
-                return json.load(answer)["status"] in ("ok", "degraded")
+                return bool(json.load(answer)["status"] == "ok")
         except urllib.error.HTTPError as answer:
             parts = json.load(answer) if answer.code == 503 else {}
         except (OSError, ValueError, KeyError):

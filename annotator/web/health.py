@@ -10,7 +10,7 @@ from threading import Lock
 from celery import current_app
 from django.conf import settings
 from django.core.files.storage import default_storage
-from django.db import DatabaseError, InterfaceError, connection, connections
+from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -19,10 +19,8 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
 
 from annotator.models import WorkerHeartbeat
-from annotator.web.replica import replica_state
 from core.locks import is_locked, lock_key
 from core.outages import free_bytes
-from core.replica import REPLICA
 from core.storage import is_shared
 
 logger = logging.getLogger(__name__)
@@ -58,14 +56,6 @@ def database_health() -> Parts:
     finally:
         connection.close()
     return parts
-
-
-def replica_health() -> Parts:
-    """`replica`, where there is one: ok, behind, unreachable, or no replica of this database."""
-    try:
-        return {"replica": replica_state()} if REPLICA in settings.DATABASES else {}
-    finally:
-        connections.close_all()
 
 
 def queued_messages() -> int | None:
@@ -114,7 +104,6 @@ CHECKS: dict[Callable[[], Parts], Parts] = {
         "worker": UNKNOWN,
         "texts": UNKNOWN,
     },
-    replica_health: {"replica": NO_ANSWER},
     broker_health: {"broker": NO_ANSWER},
     disk_health: {"disk": NO_ANSWER},
     storage_health: {"storage": NO_ANSWER},
@@ -138,8 +127,6 @@ def _begun(check: Callable[[], Parts]) -> "Future[Parts]":
 def healthz(request: HttpRequest) -> JsonResponse:
     """200 with `status` and every part `ok`, else 503 with what each part is, in ANSWER_SECONDS.
 
-    Without its replica the application is slower at most: 200, `degraded`.
-
     What spreads requests over several web servers asks `web_health`: pages and labels need neither
     broker nor worker, and without the database each web server says what is away.
     """
@@ -148,10 +135,9 @@ def healthz(request: HttpRequest) -> JsonResponse:
     parts: Parts = {}
     for check, run in runs.items():
         parts |= run.result() if run.done() else CHECKS[check]
-    ill = {part for part, state in parts.items() if state != OK}
-    status = "unavailable" if ill - {"replica"} else "degraded" if ill else OK
-    body = {"status": status, **parts}
-    return JsonResponse(body, status=503 if status == "unavailable" else 200)
+    ill = any(state != OK for state in parts.values())
+    body = {"status": "unavailable" if ill else OK, **parts}
+    return JsonResponse(body, status=503 if ill else 200)
 
 
 @never_cache

@@ -7,11 +7,10 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Final
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import connection
 from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from prometheus_client import (
@@ -28,11 +27,9 @@ from rest_framework.views import APIView
 
 from annotator.models import Backup
 from annotator.web.health import queued_messages
-from annotator.web.replica import replica_lag
 from core.access import Role, require_role
 from core.jobs.kinds import workers_alive
 from core.jobs.models import Job
-from core.replica import REPLICA
 from labeling.judging.models import JudgmentEvent
 
 REQUESTS: Final = Histogram(
@@ -96,11 +93,6 @@ class StateCollector:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_database_size(current_database())")
             yield _gauge("database_bytes", "Size of the database", cursor.fetchone()[0])
-        if REPLICA in settings.DATABASES:
-            with suppress(DatabaseError, InterfaceError):
-                lag = replica_lag()
-                if lag is not None:
-                    yield _gauge("replica_lag_seconds", "By how much it is behind at most", lag)
         backup = Backup.objects.exclude(finished_at=None).first()
         if backup is not None:
             began = backup.started_at.timestamp()

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import ValidationError as ModelValidationError
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views import defaults
@@ -20,7 +19,6 @@ from rest_framework.views import set_rollback
 from core.api.errors import ConflictProblem, LimitProblem
 from core.errors import Conflict, Forbidden, Invalid, LimitReached
 from core.outages import outage_of
-from core.replica import replica_is_read
 
 CONTENT_TYPE = "application/problem+json"
 logger = logging.getLogger(__name__)
@@ -116,9 +114,6 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
             headers["WWW-Authenticate"] = error.auth_header  # type: ignore[attr-defined]
         if getattr(error, "wait", None):
             headers["Retry-After"] = str(int(error.wait))  # type: ignore[attr-defined]
-    elif isinstance(error, OperationalError | InterfaceError) and replica_is_read():
-        # The view is to run again, on the primary.
-        raise error
     elif outage := outage_of(error):
         logger.error("No answer to %s: %s", context["request"].path, error)
         body = problem(outage.status, detail=outage.sentence)

@@ -23,7 +23,6 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from core.locks import lock_key, session_lock
-from core.replica import on_primary
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel, TextVector
 from retrieval.encoding.model_specs import ModelSpecError
@@ -68,7 +67,6 @@ def text_vector(
     return text_vectors(model, [text], patience=patience, page=page)[0]
 
 
-@on_primary()
 def text_vectors(
     model: EmbeddingModel, texts: Sequence[str], *, patience: float = PATIENCE, page: str = ""
 ) -> list[list[float]]:

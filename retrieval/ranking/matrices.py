@@ -23,7 +23,6 @@ from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create
 from core.locks import lock_key, transaction_lock
-from core.replica import on_primary
 from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
 from retrieval.embedding.store import embeddings_stored
 from retrieval.ranking.building import MatrixRefused, pack
@@ -67,8 +66,7 @@ def matrix_request(*, model: EmbeddingModel, rebuild: bool = False) -> None:
 
 def _request_quietly(model: EmbeddingModel, rebuild: bool) -> None:
     try:
-        with on_primary():
-            pack_request(model=model, rebuild=rebuild)
+        pack_request(model=model, rebuild=rebuild)
     except Exception:
         logger.exception("A matrix of %s couldn't be requested", model)
 

@@ -16,7 +16,6 @@ import numpy as np
 from django.conf import settings
 
 from core.binary_copy import microseconds
-from core.replica import on_primary
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.unit_rows import half_rounded
 from retrieval.ranking.corpus_filter import CorpusFilter, embedded_and_not
@@ -254,9 +253,7 @@ def _by_matrices(
         def scan(query: Halves, part: CorpusFilter) -> list[Place]:
             return _by_scan(model, query, limit, part, behind)
 
-        # Those who hold shards read the primary, in the snapshot of who asks.
-        with on_primary():
-            return rank_by_shards(model, queries, limit, narrow, behind, scan)
+        return rank_by_shards(model, queries, limit, narrow, behind, scan)
     try:
         lists, current = rank_by_matrix(model, queries, limit, narrow, behind)
     except MatrixUnusable as error:
