@@ -121,7 +121,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     if hidden:
         write_open_snapshot(snapshot)
     written: list[tuple[str, WrittenFile]] = []
-    for one in (one for one in FORMATS if one.since <= snapshot.header.formats):
+    for one in FORMATS:
         with progress.step(f"Format: {one.title}"):
             made = one.write(snapshot, directory, released_image_bytes)
             written += [(one.key, file) for file in made]
@@ -141,19 +141,17 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     about = [(snapshot, Access.LABELS if hidden else Access.OPEN, CROISSANT_FILE, MANIFEST_FILE)]
     if hidden:
         about.insert(0, (snapshot.open, Access.OPEN, OPEN_CROISSANT_FILE, OPEN_MANIFEST_FILE))
-    described = snapshot.header.formats > 1
-    with progress.step(CHECKSUMS_STEP, len(written) + len(about) * (1 + described)) as count:
+    with progress.step(CHECKSUMS_STEP, len(written) + 2 * len(about)) as count:
         entries = [_entry(directory, key, file, count) for key, file in written]
 
         def add(name: str, access: Access) -> None:
             entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
 
-        if described:
-            before = list(entries)
-            for shown, access, name, _ in about:
-                listed = before if shown is snapshot else _open(before)
-                write_croissant(directory / name, shown, listed)
-                add(name, access)
+        before = list(entries)
+        for shown, access, name, _ in about:
+            listed = before if shown is snapshot else _open(before)
+            write_croissant(directory / name, shown, listed)
+            add(name, access)
         for shown, access, _, name in about:
             write_manifest(
                 directory / name,

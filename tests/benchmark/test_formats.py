@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-import json
 import re
 
 import pandas as pd
@@ -13,7 +12,7 @@ from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.registry import FORMATS
 from benchmark.releases.formats.writing import csv_value, spreadsheet_text
 from benchmark.releases.snapshot.open_snapshot import write_open_snapshot
-from benchmark.releases.snapshot.snapshot import FixedImage, Snapshot, write_header
+from benchmark.releases.snapshot.snapshot import FixedImage
 from tests.benchmark.snapshots import (
     empty_snapshot,
     header,
@@ -28,18 +27,11 @@ from tests.benchmark.snapshots import (
 
 pytestmark = pytest.mark.pure
 
-#: Of the names, access and bytes of all files of the toy snapshot that are no Parquet, as version
-#: 0.1.0 of this application wrote them; but for the datasheet, which tells agreement by another
-#: measure since.
-FILES_OF_0_1_0 = "d62ad715708a0938182b421fcf18bc59e1eb4d8324173829c272eb25510f552b"
-
 
 def write_all(snapshot, directory, pictures=no_image_files):
     """Write every format below `directory`; the files by name."""
     directory.mkdir()
-    version = snapshot.header.formats
-    formats = [one for one in FORMATS if one.since <= version]
-    files = [file for one in formats for file in one.write(snapshot, directory, pictures)]
+    files = [file for one in FORMATS for file in one.write(snapshot, directory, pictures)]
     names = [file.name for file in files]
     assert len(set(names)) == len(names)
     there = {path.relative_to(directory).as_posix() for path in directory.rglob("*.*")}
@@ -62,37 +54,6 @@ def test_equal_snapshots_give_equal_bytes(tmp_path):
         write_all(snapshot, tmp_path / name, find)
     assert digests(tmp_path / "a") == digests(tmp_path / "b")
     assert len(digests(tmp_path / "a")) > 25
-
-
-def test_files_of_0_1_0_come_out_as_they_were(tmp_path):
-    """Its snapshots don't say which formats they are for, and their images have fewer columns."""
-    snapshot = toy_snapshot(tmp_path / "snapshot")
-    facts = json.loads((tmp_path / "snapshot/release.json").read_text(encoding="utf-8"))
-    del facts["formats"]
-    write_header(tmp_path / "snapshot", facts)
-    images = pq.read_table(snapshot.path("images")).drop_columns(["address", "no_organism"])
-    pq.write_table(images, snapshot.path("images"))
-    files = write_all(Snapshot(tmp_path / "snapshot"), tmp_path / "out")
-    texts = sorted(
-        name for name in files if not name.endswith(".parquet") and name != "DATASHEET.md"
-    )
-    whole = hashlib.sha256()
-    for name in texts:
-        whole.update(f"{name} {files[name].access}\n".encode())
-        whole.update((tmp_path / "out" / name).read_bytes())
-    assert whole.hexdigest() == FILES_OF_0_1_0
-    parquet = sorted(name for name in files if name.endswith(".parquet"))
-    assert parquet == sorted(
-        f"huggingface/{folder}/data/{split}-00000-of-00001.parquet"
-        for folder, splits in {
-            "queries": ("val", "test"),
-            "qrels": ("val", "test"),
-            "corpus": ("corpus",),
-            "rerank": ("val", "test"),
-            "rerank_unlabelled": ("val", "test"),
-        }.items()
-        for split in splits
-    )
 
 
 def test_a_changed_label_changes_only_files_that_hold_labels(tmp_path):

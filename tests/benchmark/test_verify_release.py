@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import io
 from dataclasses import fields, make_dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmark.releases import services, snapshots
+from benchmark.releases import services
 from benchmark.releases.files import file_sha256
 from benchmark.releases.models import Release
 from benchmark.releases.services import Finding, ReleaseUnusable, release_verify
 from benchmark.releases.snapshot.snapshot import (
     TABLES,
-    Header,
     Snapshot,
-    SnapshotImage,
     SnapshotQuery,
 )
 from labeling.queries.models import Query
@@ -93,36 +90,6 @@ def test_a_snapshot_from_before_a_column_was_kept_still_comes_out_again(
         release = services.release_export(name="Old", directory=tmp_path / "old", new=True)
     assert Snapshot(release.snapshot_directory).queries[30].completion_reason == ""
     assert release_verify(release=release) == []
-
-
-def test_a_release_of_an_earlier_version_keeps_the_files_that_it_has(
-    query: Any,
-    judge: Any,
-    annotator: Any,
-    var_dir: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kept = [
-        one
-        for one in fields(SnapshotImage)
-        if not one.name.startswith(("address", "no_org", "elev"))
-    ]
-    older = make_dataclass("Older", [(one.name, one.type) for one in kept])
-    older.__module__ = SnapshotImage.__module__
-    judge(query, 2, annotator, "relevant")
-    with monkeypatch.context() as then:
-        then.setitem(TABLES, "images", older)
-        then.setattr(snapshots, "Header", partial(Header, formats=1))
-        release = services.release_export(name="Old", directory=tmp_path / "old", new=True)
-    names = {entry["name"] for entry in release.file_list}
-    assert "darwin_core/all/occurrence.csv" in names
-    assert not any("beir" in name or "croissant" in name for name in names)
-    assert release_verify(release=release) == []
-    # The next version is of the present formats.
-    newer = services.release_export(name="Old", directory=tmp_path / "new", new=True)
-    names = {entry["name"] for entry in newer.file_list}
-    assert {"beir/queries.jsonl", "croissant.json", "darwin_core/val/measurement.csv"} <= names
 
 
 def test_every_damaged_byte_and_lost_file_is_named(release: Release) -> None:

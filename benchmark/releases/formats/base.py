@@ -44,5 +44,3 @@ class Format:
     write: Callable[[Snapshot, Path, ImageFiles], list[WrittenFile]]
     """`write(snapshot, directory, image_files)` makes files below the release's directory, equal
     bytes for equal snapshots, and returns which; none where the snapshot has nothing for it."""
-    since: int = 1
-    """The first `Header.formats` that has it."""

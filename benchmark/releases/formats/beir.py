@@ -94,5 +94,4 @@ FORMAT = Format(
     title="BEIR",
     about="Corpus, queries and qrels for BEIR, MTEB and Pyserini; judged negatives have score 0.",
     write=write,
-    since=2,
 )

@@ -60,5 +60,4 @@ FORMAT = Format(
     title="Boxes",
     about="Boxes as COCO’s detections, a category a query.",
     write=write,
-    since=2,
 )

@@ -112,5 +112,4 @@ FORMAT = Format(
     about="How many relevant images of a query, and of the release, can be missing, by random "
     "audits.",
     write=write,
-    since=2,
 )

@@ -34,7 +34,6 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
 
-from benchmark.releases.formats import darwin_core_1
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.observations import DC, DWC, eml, observation
 from benchmark.releases.formats.writing import PairColumns, csv_value, pair_columns, text_file
@@ -85,8 +84,6 @@ TABLES: Final = (OCCURRENCE, MEASUREMENT, MULTIMEDIA)
 def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write both archives; without judged photos of organisms they hold the columns alone."""
     header = snapshot.header
-    if header.formats == 1:
-        return darwin_core_1.write(snapshot, directory)
     pairs = pair_columns(snapshot)
     files = []
     for part, chosen, access in (

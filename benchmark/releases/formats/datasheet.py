@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.writing import (
     ACCESS,
+    SPLIT_NAMES,
     batches,
     counted,
     pair_columns,
@@ -58,7 +59,6 @@ from benchmark.scoring.qrels import fit
 from labeling.judging.reliability import Reliability
 
 FILE_NAME: Final = "DATASHEET.md"
-SPLITS: Final = {"val": "validation", "test": "test"}
 SOURCE_WORDS: Final = {
     "list": "in the candidate list",
     "search": "in a search",
@@ -172,7 +172,7 @@ class Facts:
     """None where no query of these was audited."""
     release_audits: ReleaseCertificate | None
     """The release's own certificate, of these queries; None where there is none."""
-    names = SPLITS
+    names = SPLIT_NAMES
 
     @property
     def queries_by_split(self) -> list[int]:
@@ -281,7 +281,7 @@ def split_facts(snapshot: Snapshot, split: str) -> SplitFacts:
     judged = count_per_query(ids, pairs.query_ids)
     relevant = count_per_query(ids, pairs.query_ids[pairs.relevant])
     return SplitFacts(
-        name=SPLITS[split],
+        name=SPLIT_NAMES[split],
         pairs=len(pairs.query_ids),
         relevant=int(pairs.relevant.sum()),
         judged_per_query=Spread.of(judged),

@@ -12,8 +12,7 @@
                                                  passed on; refused_images.csv lists the others
 
 With images, rerank comes without a name too, as INQUIRE's scripts for re-ranking load it. A list's
-image that may not be passed on is null. 0.1.0 called the splits val and test, and had no images in
-rerank (`Header.formats`).
+image that may not be passed on is null.
 
 The configurations name folders, not files, so that the folder can be read as it is by somebody who
 has no file with labels of the test split. A split without rows has no file, and a configuration
@@ -33,7 +32,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.fixed_lists import LABEL_COLUMNS, ListedImage, listed_images
@@ -47,6 +45,7 @@ from benchmark.releases.formats.image_files import (
 from benchmark.releases.formats.parquet import Shards, batches_of, split_name, write_batches
 from benchmark.releases.formats.writing import (
     ACCESS,
+    SPLIT_NAMES,
     batches,
     counted,
     image_lists,
@@ -106,7 +105,7 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
             "JPEG, PNG and WebP files are unchanged; sha256 of corpus is that of the file as it "
             "was imported. The others are listed in refused_images.csv, each with the reason.\n\n"
         )
-        if found["rerank"] and _images_in_lists(snapshot):
+        if found["rerank"] and snapshot.header.include_images:
             note += (
                 "INQUIRE's scripts for re-ranking read this folder where it lies at "
                 "evendrow/INQUIRE-Rerank below the folder in which they are started. They need an "
@@ -133,15 +132,6 @@ def _placeholder(directory: Path, name: str, files: list[WrittenFile]) -> list[W
     return [WrittenFile(path, Access.OPEN)]
 
 
-def _split(snapshot: Snapshot, split: str) -> str:
-    """What a split is called."""
-    return "validation" if split == "val" and snapshot.header.formats > 1 else split
-
-
-def _images_in_lists(snapshot: Snapshot) -> bool:
-    return snapshot.header.include_images and snapshot.header.formats > 1
-
-
 def _queries(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
     schema = pa.schema(list(_QUERY_COLUMNS.items()))
     files = []
@@ -150,7 +140,7 @@ def _queries(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
             tuple(getattr(query, column) for column in _QUERY_COLUMNS)
             for query in snapshot.queries_of(split).values()
         )
-        name = split_name(f"{FOLDER}/queries", _split(snapshot, split))
+        name = split_name(f"{FOLDER}/queries", SPLIT_NAMES[split])
         files += write_batches(directory, name, Access.OPEN, schema, batches_of(schema, chosen))
     return files
 
@@ -169,15 +159,13 @@ def _qrels(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
         parts = (
             whole.slice(start, ROWS_AT_A_TIME) for start in range(0, whole.num_rows, ROWS_AT_A_TIME)
         )
-        name = split_name(f"{FOLDER}/qrels", _split(snapshot, split))
+        name = split_name(f"{FOLDER}/qrels", SPLIT_NAMES[split])
         files += write_batches(directory, name, access, schema, parts)
     return files
 
 
 def _corpus(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
-    # Snapshots of 0.1.0 have fewer columns.
-    there = pq.read_schema(snapshot.path("images")).names
-    schema = pa.schema([field for field in schema_of(SnapshotImage) if field.name in there])
+    schema = schema_of(SnapshotImage)
     files = []
     for ending, part, access in image_lists(snapshot):
         name = split_name(f"{FOLDER}/corpus", f"corpus{ending}")
@@ -204,15 +192,15 @@ def _rerank(
             ("rerank", labeled, access),
             ("rerank_unlabelled", bare, Access.OPEN),
         ):
-            if folder == "rerank" and _images_in_lists(snapshot):
-                shards = Shards(directory, f"{FOLDER}/{folder}", _split(snapshot, split))
+            if folder == "rerank" and snapshot.header.include_images:
+                shards = Shards(directory, f"{FOLDER}/{folder}", SPLIT_NAMES[split])
                 rows = _with_images(snapshot, images, schema, image_files)
                 files, kept = write_shards(shards, image_schema(schema), rows, who)
                 without += len(images) - kept
             else:
                 row = attrgetter(*schema.names)
                 parts = batches_of(schema, map(row, images))
-                name = split_name(f"{FOLDER}/{folder}", _split(snapshot, split))
+                name = split_name(f"{FOLDER}/{folder}", SPLIT_NAMES[split])
                 files = write_batches(directory, name, who, schema, parts)
             found[folder] += files
     return found, without
@@ -248,7 +236,7 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
     if configurations:
         lines.append("configs:")
     default = next(iter(configurations), "")
-    if _images_in_lists(snapshot) and "rerank" in configurations:
+    if snapshot.header.include_images and "rerank" in configurations:
         default = "rerank"
     for name in configurations:
         lines += [f"- config_name: {name}", f"  data_dir: {name}"]
@@ -284,9 +272,8 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
         'queries = load_dataset("path/of/this/folder", "queries", split="test")',
         "```",
         "",
-        f"Splits are called {_split(snapshot, 'val')} and test. Images that nobody judged for a "
-        "query have no row in "
-        "qrels. Every image has a licence of its own: see the columns license, license_url and "
+        "Splits are called validation and test. Images that nobody judged for a query have no row "
+        "in qrels. Every image has a licence of its own: see the columns license, license_url and "
         "rights_holder of corpus.",
         "",
     ]

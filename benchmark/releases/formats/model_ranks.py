@@ -43,5 +43,4 @@ FORMAT = Format(
     title="Ranks by model",
     about="Where each model of a query’s candidate list ranked the judged images.",
     write=write,
-    since=2,
 )

@@ -92,5 +92,4 @@ FORMAT = Format(
     about="Months, years, elevations, places and species of each query's relevant images, beside "
     "all that were judged.",
     write=write,
-    since=2,
 )

@@ -22,6 +22,7 @@ from core.csv_rows import csv_field
 
 #: Who may have a file with the labels of a split.
 ACCESS: Final = {"val": Access.OPEN, "test": Access.LABELS}
+SPLIT_NAMES: Final = {"val": "validation", "test": "test"}
 
 _MARKUP: Final = re.compile(r"([\\`*_\[\]<>|#~&])")
 _FORMULA: Final = re.compile(r"[=+\-@\t\r]")

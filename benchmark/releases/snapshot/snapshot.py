@@ -53,7 +53,7 @@ HEADER_FILE: Final = "release.json"
 #: The folder, beside a snapshot's, of the same without labels of the test split.
 OPEN_FOLDER: Final = "snapshot_open"
 #: Files of a snapshot are written in its own version's form, so that they come out again byte for
-#: byte; 1 is that of 0.1.0.
+#: byte.
 FORMATS_VERSION: Final = 2
 ROWS_AT_A_TIME: Final = 20_000
 
@@ -409,7 +409,7 @@ class Snapshot:
     @cached_property
     def header(self) -> Header:
         """The facts about the release."""
-        data = {"formats": 1} | self.header_data
+        data = self.header_data
         return Header(**data | {"models": [ListModel(**one) for one in data["models"]]})
 
     @cached_property
