@@ -166,7 +166,7 @@ def copies_remove(ref: ImageRef) -> None:
         return
     for kind in ("display", "thumbnail"):
         key = _cache_key(_files_at(ref.root_id), ref, kind)
-        forget(_thumbnails(), limit=settings.THUMBNAIL_CACHE_BYTES, key=key)
+        forget(_thumbnails(), key=key)
 
 
 def _from_pixels(data: bytes, at_least: int, use: Callable[[DecodedImage], _T]) -> _T:

@@ -1,18 +1,21 @@
-"""A cache of thumbnails and display copies on the disk (diskcache)."""
+"""A cache of thumbnails and display copies: plain files, the least recently used deleted first."""
 
 from __future__ import annotations
 
 import logging
-import sqlite3
+import os
+from collections import Counter
 from collections.abc import Callable
-from functools import lru_cache
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from diskcache import FanoutCache, Timeout
+from core.files import whole_file
 
-_SHARDS: Final = 8
-_FAILURES: Final = (OSError, sqlite3.Error, Timeout)
+#: A process deletes what is too much after it has written this part of the limit.
+_SHARE: Final = 1 / 64
+_LARGEST: Final = 1 / 8
+_written: Counter[Path] = Counter()
 
 log = logging.getLogger(__name__)
 
@@ -21,39 +24,50 @@ def cached(folder: Path, *, limit: int, key: str, make: Callable[[], tuple[bytes
     """Return the bytes in `folder` under `key`, or call `make`, which returns an image's bytes and
     whether to cache them.
 
-    Several processes may use one folder. It holds about `limit` bytes; the least recently used are
-    deleted first. Images larger than an eighth of that, and all while the disk is full, are not
-    cached.
+    `key` is a hash in hexadecimal. Several processes may use one folder. It holds about `limit`
+    bytes; the least recently used are deleted first. Images larger than an eighth of that, and all
+    while the disk is full, are not cached.
     """
-    try:
-        cache = _opened(folder, limit)
-        found: bytes | None = cache.get(key)
-        if found is not None:
-            return found
-    except _FAILURES as error:
-        log.warning("The cache %s cannot be read: %s", folder, error)
-        return make()[0]
+    path = _path(folder, key)
+    with suppress(OSError):
+        data = path.read_bytes()
+        os.utime(path)
+        return data
     data, keep = make()
-    if keep and len(data) <= limit // _SHARDS:
+    if keep and len(data) <= limit * _LARGEST:
         try:
-            cache.set(key, data)
-        except _FAILURES as error:
+            with whole_file(path, durable=False) as file:
+                file.write(data)
+            _written[folder] += len(data)
+            if _written[folder] > limit * _SHARE:
+                del _written[folder]
+                _trim(folder, limit)
+        except OSError as error:
             log.warning("An image cannot be stored in %s: %s", folder, error)
     return data
 
 
-def forget(folder: Path, *, limit: int, key: str) -> None:
-    """Delete the bytes in `folder` under `key`, if any. Raises OSError, sqlite3.Error, Timeout."""
-    _opened(folder, limit).delete(key)
+def forget(folder: Path, *, key: str) -> None:
+    """Delete the bytes in `folder` under `key`, if any. Raises OSError."""
+    _path(folder, key).unlink(missing_ok=True)
 
 
-@lru_cache(maxsize=4)
-def _opened(folder: Path, limit: int) -> FanoutCache:
-    # Values of bytes and keys of text are stored as they are, never pickled.
-    return FanoutCache(
-        str(folder),
-        shards=_SHARDS,
-        timeout=1,
-        size_limit=limit,
-        eviction_policy="least-recently-used",
-    )
+def _path(folder: Path, key: str) -> Path:
+    return folder / key[:2] / key
+
+
+def _trim(folder: Path, limit: int) -> None:
+    """Delete what was used least recently, until there is room for what processes may write before
+    they look again."""
+    files = []
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # another process deletes too
+            state = path.stat()
+            if not path.is_dir():
+                files.append((state.st_mtime_ns, state.st_size, path))
+    excess = sum(size for _, size, _ in files) - limit * (1 - 4 * _SHARE)
+    for _, size, path in sorted(files):
+        if excess <= 0:
+            return
+        path.unlink(missing_ok=True)
+        excess -= size

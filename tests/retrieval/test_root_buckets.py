@@ -4,7 +4,6 @@ import io
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from diskcache import FanoutCache
 from PIL import Image as PillowImage
 
 from retrieval.corpus.models import ImageRoot
@@ -116,8 +115,7 @@ def test_an_image_is_fetched_once_and_a_bucket_that_is_away_is_a_503(
         with display_file(ref) as file:
             assert file.read() == jpeg("red")
         photos.delete_object(Bucket="photos", Key="in/1.jpg")
-    with FanoutCache(str(store.parent / "thumbnails")) as cache:
-        assert len(list(cache)) == 2
+    assert len(list((store.parent / "thumbnails").glob("*/*"))) == 2
     with pytest.raises(ImageGone, match="gone from its bucket"):
         source_bytes(ref)
     # What is broken is not kept.
