@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from bench import harness
-from core.cells import CELL
+from core.geo_grid import CELL
 from retrieval.context.harmonics import DEGREE, Fitting, Seen, chosen
 
 HEAD: Final = (

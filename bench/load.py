@@ -27,7 +27,7 @@ import psutil
 
 from bench import harness, load_others
 from bench.labeling_crowd import CrowdSite, bare_requests, site
-from core.lifelines import end_with_parent
+from core.parent_death import end_with_parent
 from tests.people import PASSWORD
 from tests.processes import Served
 

@@ -1,11 +1,12 @@
-"""Statements that Django's queries can't express."""
+"""What Django's queries can't express: statements, and reading as of one moment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 
 def fetch_all(sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
@@ -24,3 +25,18 @@ def copy(
     """
     with connection.wrap_database_errors, connection.cursor() as cursor:
         cursor.copy_expert(cursor.mogrify(statement, values).decode(), file, size)
+
+
+@contextmanager
+def repeatable_read() -> Iterator[None]:
+    """A transaction that sees the database as of one moment.
+
+    Within a caller's transaction it sees what that one sees. OperationalError: a row that the block
+    changes or locks was changed by somebody else since.
+    """
+    nested = connection.in_atomic_block
+    with transaction.atomic():
+        if not nested:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield

@@ -10,7 +10,7 @@ from django.templatetags.static import static
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from core.cells import CELL
+from core.geo_grid import CELL
 
 #: Of the map, in degrees: Antarctica is left out.
 SOUTH, NORTH = -60, 84

@@ -23,7 +23,7 @@ from django.db import connection
 
 from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, PORT, Layout
-from core.lifelines import end_with_parent
+from core.parent_death import end_with_parent
 from tests import ROOT
 
 

@@ -33,10 +33,11 @@ from annotator.backup.contents import FOLDERS, Named, named_files
 from annotator.environment import MODEL_FILE
 from annotator.models import Backup
 from annotator.postgres.programs import program
-from core import __version__, moments, storage
+from core import __version__, storage
 from core.errors import Conflict
 from core.files import is_below, whole_file
 from core.locks import lock_key, try_session_lock
+from core.sql import repeatable_read
 
 DUMP_OPTIONS: Final = ("--format=custom", "--compress=gzip:1", "--no-owner", "--no-privileges")
 RESTORE_OPTIONS: Final = (
@@ -134,7 +135,7 @@ def dump_write(path: Path) -> None:
 def _write(path: Path | str, files: Iterable[Named], *, images: bool, report: Report) -> Contents:
     contents = Contents()
     place, name = storage.storage_of(path)
-    with place.writing(name) as file, moments.snapshot():
+    with place.writing(name) as file, repeatable_read():
         with archive_writer(file, _header(images=images)) as archive:
             for one in files:
                 member = storage.name_of(one.path)

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.backends.postgresql.client import DatabaseClient
 
 from annotator.postgres.guardian import program_folder
-from core.lifelines import end_with_parent
+from core.parent_death import end_with_parent
 
 
 class ProgramFailed(Exception):

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from core.lifelines import end_with_parent
+from core.parent_death import end_with_parent
 
 CHECK_SECONDS = 0.1
 GRACE_SECONDS = 12.0

@@ -14,7 +14,7 @@ from django.db import close_old_connections, connection
 from django.db.models.functions import Now
 
 from annotator.models import WorkerHeartbeat
-from core.lifelines import end_soon, end_with_parent, watch_parent
+from core.parent_death import end_soon, end_with_parent, watch_parent
 
 INTERVAL_SECONDS = 15.0
 # A worker's name holds its process number, so restarts leave rows behind.
@@ -95,7 +95,7 @@ def finish(**_: Any) -> None:
 
 
 @worker_process_init.connect
-def leave_the_end_to_the_parent(**_: Any) -> None:
+def ignore_sigterm_in_pool(**_: Any) -> None:
     """Let no pool process outlive a worker that was killed, nor end before it by a SIGTERM to all:
     it may hold the lock of the pool's queue, without which the worker never ends.
     """

@@ -102,7 +102,7 @@ class PrivateMiddleware:
         return response
 
 
-class NonsenseMiddleware:
+class RejectUnknownParameters:
     """Refuses (400) NUL characters, which no text in the database can hold, and query parameters
     that the API's description doesn't name: a misspelled filter must not answer everything.
     """
@@ -141,7 +141,7 @@ def _with_nul(fields: QueryDict) -> list[str]:
     return [name for name, values in fields.lists() if "\0" in "".join((name, *values))]
 
 
-class SamePersonMiddleware:
+class SessionOwner:
     """Answers 409 to a page whose person isn't the one who is logged in any more.
 
     Somebody else may log in in another tab of the browser while a page stands open: nothing that is

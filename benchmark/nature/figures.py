@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from core.cells import BAND, cell_sql
+from core.geo_grid import BAND, cell_sql
 from core.sql import fetch_all
 from labeling.judging.progress import relevant_images
 from labeling.queries.models import Query

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from benchmark.nature.drawing import shares_chart
 from benchmark.nature.figures import COLUMNS, Nature, nature_of
 from core.access import Role, require_role
-from core.cells import BAND, CELL
+from core.geo_grid import BAND, CELL
 from core.world_map import dots
 from labeling.judging.access import get_query_for
 from labeling.queries.models import Query

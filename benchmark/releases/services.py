@@ -23,7 +23,7 @@ from benchmark.releases.signals import release_made
 from benchmark.releases.snapshot.manifest import listed_names
 from benchmark.releases.snapshot.release_files import RELEASE_FILES, SNAPSHOT_FOLDER
 from benchmark.releases.snapshot.snapshot import OPEN_FOLDER, Snapshot
-from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
+from benchmark.releases.take_snapshot import SNAPSHOT_STEPS, snapshot_take
 from benchmark.releases.takedown import release_redact
 from core import storage
 from core.errors import Conflict

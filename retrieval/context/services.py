@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 from django.db import transaction
 
-from core.cells import CELL
 from core.errors import Conflict
+from core.geo_grid import CELL
 from core.locks import transaction_lock
 from retrieval.context.encoders import load_context
 from retrieval.context.harmonics import DEGREE, Fitting, Floats, Seen, chosen, combined

@@ -12,8 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from core.files import TargetRefused, atomic_directory
-from core.moments import snapshot
-from core.sql import fetch_all
+from core.sql import fetch_all, repeatable_read
 from retrieval.embedding.files import METADATA_SCHEMA, LayoutWriter, chunk_rows, layout_paths
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.selectors import embedding_count, embeddings_after
@@ -64,7 +63,7 @@ def export_embeddings(
     """
     replaceable = layout_paths(directory) if replace else ()
     with (
-        snapshot(),
+        repeatable_read(),
         atomic_directory(directory, replace=replace, replaceable=replaceable) as partial,
     ):
         rows = embedding_count(model, withdrawn=withdrawn)

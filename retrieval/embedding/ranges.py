@@ -43,7 +43,7 @@ START: Final[dict[str, Any]] = {"last": -1, "found": False}
 the corpus has found images to embed."""
 
 
-class Left(Enum):
+class Remaining(Enum):
     """The remaining images, as known to a worker that got no more."""
 
     UNKNOWN = auto()
@@ -58,7 +58,7 @@ class Ranges:
     """
 
     def __init__(self, *, job: Job, model: EmbeddingModel) -> None:
-        self.left = Left.UNKNOWN
+        self.left = Remaining.UNKNOWN
         self._job = job
         self._model = model
         self._waiting: deque[Item] = deque()
@@ -110,22 +110,22 @@ class Ranges:
             EmbeddingRange.objects.filter(pk__in=done).delete()
 
     def _claim(self, size: int) -> bool:
-        self.left = Left.UNKNOWN
+        self.left = Remaining.UNKNOWN
         with transaction.atomic():
             transaction_lock(lock_key("embedding_ranges", self._job.pk))
             if self._take_over() or self._claim_new(size):
                 return True
             if self._unsettled or self._others():
-                self.left = Left.ELSEWHERE
+                self.left = Remaining.ELSEWHERE
                 return False
             if not self._job.cursor["found"]:
-                self.left = Left.NOTHING
+                self.left = Remaining.NOTHING
                 return False
             # Images before the cursor may be new or changed: repeat until a pass finds nothing.
             job_advance(job=self._job, cursor=START)
             if self._claim_new(size):
                 return True
-            self.left = Left.NOTHING
+            self.left = Remaining.NOTHING
             return False
 
     def _take_over(self) -> bool:

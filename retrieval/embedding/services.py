@@ -26,8 +26,8 @@ from core.jobs.services import (
     job_note,
     slice_prolonged,
 )
-from core.lifelines import ending
 from core.locks import lock_key, transaction_lock
+from core.parent_death import ending
 from core.sql import fetch_all
 from retrieval.corpus.models import Image
 from retrieval.embedding.device import device_held
@@ -35,7 +35,7 @@ from retrieval.embedding.embedding_models import embedding_model_get_or_create, 
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.pipeline import Item, encoded, reader_count
 from retrieval.embedding.progress import PRICE, DeviceProgress
-from retrieval.embedding.ranges import START, Left, Ranges
+from retrieval.embedding.ranges import START, Ranges, Remaining
 from retrieval.embedding.store import embeddings_copy, embeddings_stored
 from retrieval.encoding.encoders import Encoder, ModelSpecError, describe, encoder_in_use
 from retrieval.images.files import ImageRef, any_far, roots_load
@@ -109,11 +109,11 @@ def embedding_step(job: Job, deadline: float) -> bool:
                 job_advance(job=job, total=_remaining(model), cursor=START)
         _participants_create(job)
         left = _Slice(job, job, model, encoder).work(deadline)
-    if left is Left.ELSEWHERE:
+    if left is Remaining.ELSEWHERE:
         time.sleep(WAIT_SECONDS)
-    if left is Left.NOTHING and job.done:
+    if left is Remaining.NOTHING and job.done:
         embeddings_stored.send(sender=None, model=model, created_by=job.created_by)
-    return left is Left.NOTHING
+    return left is Remaining.NOTHING
 
 
 def embedding_participant_step(participant: Job, deadline: float) -> bool:
@@ -135,7 +135,7 @@ def embedding_participant_step(participant: Job, deadline: float) -> bool:
         except JobCanceled:
             job_cancel(job=participant)
             raise
-    return left is not Left.UNKNOWN
+    return left is not Remaining.UNKNOWN
 
 
 @contextmanager
@@ -194,7 +194,7 @@ class _Slice:
         self._late = False
         self._device = DeviceProgress(job)
 
-    def work(self, deadline: float) -> Left:
+    def work(self, deadline: float) -> Remaining:
         """Embed at least one batch, then more until `deadline`; returns what is left."""
         roots_load()
         readers = reader_count(far=any_far())
@@ -213,7 +213,7 @@ class _Slice:
                             break
                 if self._late or self._stored == before:
                     job_note(job=self._job, members=self._device.noted(0, []))
-                    return Left.UNKNOWN if self._late else ranges.left
+                    return Remaining.UNKNOWN if self._late else ranges.left
 
     @transaction.atomic
     def _store(self, ranges: Ranges, items: list[Item]) -> None:

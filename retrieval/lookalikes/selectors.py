@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.db.models import Count, F, Sum
 
-from core.cells import cell_sql
+from core.geo_grid import cell_sql
 from core.sql import fetch_all
 from retrieval.corpus.counts import image_counts
 from retrieval.corpus.models import Image, ImageWithdrawal, Species

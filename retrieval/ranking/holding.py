@@ -33,7 +33,7 @@ from retrieval.ranking.building import MatrixRefused, pack
 from retrieval.ranking.corpus_filter import CorpusFilter
 from retrieval.ranking.current import lag_of
 from retrieval.ranking.files import BUILDING, MatrixUnusable, folder_of, open_matrix
-from retrieval.ranking.matrices import lags, place
+from retrieval.ranking.matrices import place, should_repack
 from retrieval.ranking.models import RankingShard
 from retrieval.ranking.reading import Span, partition
 from retrieval.ranking.scan import ImpreciseProduct
@@ -58,7 +58,7 @@ _LAG_SECONDS: Final = 15.0
 MOST: Final = 2**31
 
 # The shards whose files a message has found wrong, and whether they must be packed anew.
-_doubted: dict[int, bool] = {}
+_suspect_shards: dict[int, bool] = {}
 
 # By a look at the key for each shard, however many images it has.
 _CUTS: Final = """
@@ -104,7 +104,7 @@ def rank_shard(
         try:
             lists, current = rank_by_matrix(known, halves, limit, narrow, place)
         except MatrixUnusable as error:
-            _doubted[shard] = error.rebuild
+            _suspect_shards[shard] = error.rebuild
             raise
     return Answer(current.state.embedded, current.state.fingerprint, places_of(lists)).message()
 
@@ -112,7 +112,7 @@ def rank_shard(
 @shared_task(name=CHECK, acks_late=False)
 def check_shard(*, shard: int, images: Sequence[int]) -> None:
     """Have a shard's rows counted in the database."""
-    _doubted.setdefault(shard, False)
+    _suspect_shards.setdefault(shard, False)
 
 
 def share(shards: int, rooms: Sequence[int]) -> int:
@@ -231,9 +231,11 @@ class Holder:
         Never fails the others' turn.
         """
         images, ranked = span_of(shard), shard.pk in self._ranked
-        doubted, now = shard.pk in _doubted, time.monotonic()
+        doubted, now = shard.pk in _suspect_shards, time.monotonic()
         unfinished = self._folder(shard) / BUILDING
-        if ranked and not (shard.anew or doubted or unfinished.exists() or self._lags(shard, now)):
+        if ranked and not (
+            shard.anew or doubted or unfinished.exists() or self._should_repack(shard, now)
+        ):
             return True
         try:
             if shard.anew:
@@ -243,14 +245,14 @@ class Holder:
                 shard.model,
                 images=images,
                 until=now + _SLICE_SECONDS,
-                rebuild=shard.anew > 0 or _doubted.get(shard.pk, False),
+                rebuild=shard.anew > 0 or _suspect_shards.get(shard.pk, False),
                 counted=doubted,
             )
             if shard.anew:
                 RankingShard.objects.filter(pk=shard.pk, anew=shard.anew).update(anew=0)
             if not packing.finished:
                 return packing.busy
-            _doubted.pop(shard.pk, None)
+            _suspect_shards.pop(shard.pk, None)
             rows = open_matrix(shard.model, images).manifest.live
         except MatrixRefused as error:
             logger.warning("%s Others take that shard.", error)
@@ -270,12 +272,12 @@ class Holder:
             self._consume(queue_of(shard))
         return True
 
-    def _lags(self, shard: RankingShard, now: float) -> bool:
+    def _should_repack(self, shard: RankingShard, now: float) -> bool:
         if now < self._looked.get(shard.pk, 0.0):
             return False
         self._looked[shard.pk] = now + _LAG_SECONDS
         try:
-            return lags(*lag_of(shard.model, span_of(shard)))
+            return should_repack(*lag_of(shard.model, span_of(shard)))
         except MatrixUnusable:
             return True
 

@@ -47,7 +47,7 @@ _requested: dict[tuple[int, Path], float] = {}
 _requesting = threading.Lock()
 
 
-def lags(lag: int, rows: int) -> bool:
+def should_repack(lag: int, rows: int) -> bool:
     """Whether a matrix with so many rows lacks so many embeddings that it should be packed."""
     return lag >= min(max(LAG, rows * _LAG_PER_CENT // 100), _LAG_MOST)
 
@@ -167,7 +167,7 @@ def pack_step(job: Job, deadline: float) -> bool:
     except MatrixUnusable as error:
         raise JobFailed(f"The matrix was packed, but can't be used: {error}.") from error
     # Many embeddings may be new since it was packed.
-    return not lags(lag, packed)
+    return not should_repack(lag, packed)
 
 
 def _wait(job: Job, text: str) -> bool:

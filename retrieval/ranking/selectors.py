@@ -21,7 +21,7 @@ from retrieval.encoding.unit_rows import half_rounded
 from retrieval.ranking.corpus_filter import CorpusFilter, embedded_and_not
 from retrieval.ranking.current import Current, current_matrix, lag_of
 from retrieval.ranking.files import MatrixUnusable
-from retrieval.ranking.matrices import lags, matrix_request
+from retrieval.ranking.matrices import matrix_request, should_repack
 from retrieval.ranking.reading import copied, ids_by, partition
 from retrieval.ranking.scan import (
     EXACT_ROWS,
@@ -262,7 +262,7 @@ def _by_matrices(
     except ImpreciseProduct:
         logger.warning("NumKong's product is imprecise here, so the database ranks")
         return None
-    if lags(current.lag, current.mapped.manifest.rows):
+    if should_repack(current.lag, current.mapped.manifest.rows):
         matrix_request(model=model)
     return lists
 

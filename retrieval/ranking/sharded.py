@@ -28,7 +28,7 @@ from redis.exceptions import RedisError
 
 from core.ids import LARGEST_ID
 from core.locks import lock_owners
-from core.moments import snapshot
+from core.sql import repeatable_read
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.corpus_filter import CorpusFilter
 from retrieval.ranking.models import RankingShard
@@ -190,7 +190,7 @@ def _moment(model: EmbeddingModel) -> Iterator[tuple[str, int, int]]:
     """
     if any(connection.savepoint_ids):
         raise ShardsUnusable("a savepoint has no snapshot for others")
-    with nullcontext() if connection.in_atomic_block else snapshot():
+    with nullcontext() if connection.in_atomic_block else repeatable_read():
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT current_setting('transaction_isolation'), pg_export_snapshot(),"

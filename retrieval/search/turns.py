@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import OperationalError, connection
 
 from core.locks import lock_key
-from core.moments import snapshot
+from core.sql import repeatable_read
 from retrieval.embedding.text_vectors import Superseded
 
 QUERY_CANCELED: Final = "57014"
@@ -69,7 +69,7 @@ def search_turn(
     """
     began = time.monotonic()
     try:
-        with snapshot():
+        with repeatable_read():
             _limit()
             if page_search is not None:
                 _end_earlier(page_search)

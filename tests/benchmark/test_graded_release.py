@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from benchmark.releases.importing.services import benchmark_import
 from benchmark.releases.services import release_export, release_verify
 from benchmark.releases.snapshot.snapshot import Snapshot
-from benchmark.releases.snapshots import GRADES_RULE
+from benchmark.releases.take_snapshot import GRADES_RULE
 from labeling.queries.models import Query
 from tests.benchmark.toy import make_query
 

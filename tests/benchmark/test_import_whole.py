@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from benchmark.releases import fixed_lists, snapshots
+from benchmark.releases import fixed_lists, take_snapshot
 from benchmark.releases.importing.services import benchmark_import
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_export, release_verify
@@ -48,7 +48,7 @@ def files(
     species filter and one with a list of two models, votes that differ and unsure ones."""
     monkeypatch.setattr(fixed_lists, "FIXED_DEPTH", 6)
     # Another moment than that of any import.
-    monkeypatch.setattr(snapshots, "_now", lambda: datetime(2026, 5, 1, tzinfo=UTC))
+    monkeypatch.setattr(take_snapshot, "_now", lambda: datetime(2026, 5, 1, tzinfo=UTC))
     annotator, reviewer = world.person("annotator"), world.person("reviewer")
     stork = make_species("Ciconia ciconia", family="Ciconiidae")
     Image.objects.bulk_create(

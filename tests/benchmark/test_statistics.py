@@ -21,7 +21,7 @@ from benchmark.releases.statistics.numbers import (
     summary,
 )
 from benchmark.releases.statistics.sections import sections
-from core.cells import CELL
+from core.geo_grid import CELL
 from tests.benchmark.charts import SPECIFICATION, drawings
 from tests.benchmark.snapshots import (
     empty_snapshot,

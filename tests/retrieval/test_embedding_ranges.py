@@ -13,7 +13,7 @@ from core.jobs.services import Slice, job_cancel, job_create, job_slice_run
 from retrieval.embedding import device as embedding_device
 from retrieval.embedding.device import device_held
 from retrieval.embedding.models import EmbeddingRange
-from retrieval.embedding.ranges import START, Left, Ranges
+from retrieval.embedding.ranges import START, Ranges, Remaining
 from retrieval.embedding.services import (
     FIRST_RANGE,
     PARTICIPANT_KIND,
@@ -96,7 +96,7 @@ def test_two_workers_never_have_the_same_image(job, toy_model):
         assert taken(ours, 3) == [1, 2, 3]
         assert other(lambda: taken(theirs, 5)) == [5, 6, 7, 8, 9]
         assert taken(ours, 5) == [4]
-        assert (ours.left, other(lambda: taken(theirs, 5))) == (Left.ELSEWHERE, [10])
+        assert (ours.left, other(lambda: taken(theirs, 5))) == (Remaining.ELSEWHERE, [10])
         other(theirs.close)
         assert taken(ours) == [5, 6, 7, 8, 9, 10]
     assert EmbeddingRange.objects.count() == 3
@@ -121,7 +121,7 @@ def test_a_connection_that_ends_leaves_its_ranges(job, toy_model):
         theirs = Ranges(job=Job.objects.get(), model=toy_model)
         assert other(lambda: taken(theirs, 10, 10)) == list(range(1, 11))
         with Ranges(job=job, model=toy_model) as ours:
-            assert (taken(ours), ours.left) == ([], Left.ELSEWHERE)
+            assert (taken(ours), ours.left) == ([], Remaining.ELSEWHERE)
             other(lambda: connection.close())
             # The server notices a little later.
             assert wait_for(lambda: taken(ours)) == list(range(1, 11))

@@ -21,7 +21,7 @@ from django.db import connection, transaction
 from annotator.celery import app as application
 from core.access import Role
 from core.locks import lock_key, lock_owners, try_session_lock
-from core.moments import snapshot
+from core.sql import repeatable_read
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.embedding.embedding_models import (
     embedding_model_freeze,
@@ -57,7 +57,7 @@ def shards_of_a_hundred(settings, tmp_path):
     settings.RANKING_SHARD_IMAGES = SIZE
     settings.RANKING_SHARD_SECONDS = 30
     settings.VAR_DIR = tmp_path / "var"
-    holding._doubted.clear()
+    holding._suspect_shards.clear()
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_rankings_are_those_of_the_database(hold, animals, caplog, tmp_path):
     assert len(seen) > 3
     for limit in (1, 7, 400):
         by_shards(caplog, model, queries[1], limit=limit)
-    with snapshot():
+    with repeatable_read():
         before = by_shards(caplog, model, queries[1], limit=20)
         with ThreadPoolExecutor(1) as other:
             other.submit(delete_embeddings, [before[0][0]]).result()
@@ -390,7 +390,7 @@ def test_a_shard_answers_from_the_snapshot_of_who_asks():
         return answer
 
     with ThreadPoolExecutor(1) as other:
-        with snapshot():
+        with repeatable_read():
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_export_snapshot()")
                 [moment] = cursor.fetchone()
@@ -400,7 +400,7 @@ def test_a_shard_answers_from_the_snapshot_of_who_asks():
             second = other.submit(asked, moment, 100).result()
         assert (first.embedded, second.embedded) == (100, 50)
         assert merged([first, second], 200) == [wanted]
-        with snapshot():
+        with repeatable_read():
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_export_snapshot()")
                 [moment] = cursor.fetchone()
@@ -441,7 +441,7 @@ def test_what_shards_hold_together_is_compared_with_the_database(redis, monkeypa
         )
         rank_images(**rank)
         assert len(scans) == 1
-        wait_for(lambda: len(holding._doubted) == 2, what="the messages to the holder")
+        wait_for(lambda: len(holding._suspect_shards) == 2, what="the messages to the holder")
         while turn(0):
             pass
         packed = [Manifest.load(folder_of(model, Span(first, first + 99))) for first in (0, 100)]

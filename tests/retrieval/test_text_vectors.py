@@ -14,7 +14,7 @@ from core.jobs.kinds import HANDLERS
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_create, job_slice_run
 from core.locks import lock_key
-from core.moments import snapshot
+from core.sql import repeatable_read
 from retrieval.embedding import text_vectors as module
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import EmbeddingModel, TextVector
@@ -149,7 +149,7 @@ def test_another_process_encodes_and_what_many_want_it_encodes_once(
     served.refresh_from_db()
     assert served.parameters == load_text_encoder(served.name).parameters
     # A transaction gets vectors too.
-    with snapshot():
+    with repeatable_read():
         assert text_vector(served, "a toad") == expected(served, "a toad")
 
 

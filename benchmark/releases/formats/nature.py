@@ -30,7 +30,7 @@ from benchmark.releases.formats.writing import (
     write_csv,
 )
 from benchmark.releases.snapshot.snapshot import Snapshot
-from core.cells import BAND, CELL
+from core.geo_grid import BAND, CELL
 
 COLUMNS: Final = ("query_id", "what", "value", "relevant", "judged")
 WHAT: Final = ("month", "year", "elevation", "place", "species")

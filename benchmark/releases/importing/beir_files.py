@@ -72,7 +72,7 @@ def read_beir(directory: Path, errors: list[RowError]) -> Layout:
         judged_splits=reader.judged_splits,
     )
     if not errors:
-        layout.settle(errors)
+        layout.validate_and_join(errors)
     corpus = next((name for name in CORPUS_FILES if (directory / name).is_file()), "")
     if corpus and not errors:
         reader.read_corpus(layout, corpus)

@@ -76,7 +76,7 @@ def read_eccv(directory: Path, errors: list[RowError]) -> Layout:
         grades=BINARIZATION if (directory / GRADES_FILE).is_file() else "",
     )
     if not errors:
-        layout.settle(errors)
+        layout.validate_and_join(errors)
     return layout
 
 

@@ -28,11 +28,11 @@ from benchmark.releases.snapshot.snapshot import (
     SnapshotWriter,
     software,
 )
-from benchmark.releases.snapshots import CONSENSUS_RULE as OWN_RULE
-from benchmark.releases.snapshots import GRADES_RULE
+from benchmark.releases.take_snapshot import CONSENSUS_RULE as OWN_RULE
+from benchmark.releases.take_snapshot import GRADES_RULE
 from benchmark.releases.takedown import images_write
-from core import moments
 from core.jobs.kinds import JobFailed
+from core.sql import repeatable_read
 from retrieval.corpus.models import ImageTakedown
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.model_specs import ModelSpecError
@@ -132,7 +132,7 @@ def snapshot_import(
         writer.arrow("pairs", layout.pairs)
         writer.arrow("judgments", layout.judgments)
     model = EmbeddingModel.objects.filter(name=release.options.get("rerank_model", "")).first()
-    with moments.snapshot():
+    with repeatable_read():
         listed: set[int] = set()
         with progress.step(FIXED_STEP, len(layout.queries)) as count:
             if model is None:

@@ -105,7 +105,8 @@ class Rows:
 
 @dataclass
 class Layout:
-    """A benchmark. The first three tables are as its files have them; `settle` makes the others."""
+    """A benchmark. The first three tables are as its files have them; `validate_and_join` makes the
+    others."""
 
     queries: list[LayoutQuery]
     """By query id."""
@@ -184,7 +185,7 @@ class Layout:
                 part[row["image_id"]] = {name: row[name] for name in names}
             yield part
 
-    def settle(self, errors: list[RowError]) -> None:
+    def validate_and_join(self, errors: list[RowError]) -> None:
         """Check the tables against themselves and each other, and put together pairs and images.
 
         What is wrong goes to `errors`; with errors nothing is put together.

@@ -140,7 +140,7 @@ def _read_layout(directory: Path, errors: list[RowError]) -> Layout:
         fixed=listed.table(),
         judged_splits=judged_splits,
     )
-    layout.settle(errors)
+    layout.validate_and_join(errors)
     if not errors:
         _read_snapshot(layout, directory / SNAPSHOT_FOLDER, errors)
     return layout

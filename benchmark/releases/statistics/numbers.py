@@ -21,7 +21,7 @@ from benchmark.releases.snapshot.figures import (
     votes_of_pairs,
 )
 from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery, gains_of
-from core.cells import CELL
+from core.geo_grid import CELL
 from labeling.candidates.stopping import RELEVANT
 from labeling.judging.grades import GRADES
 

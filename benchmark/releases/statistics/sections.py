@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from benchmark.releases.statistics.drawing import MOST_LINES, bars, histogram, lines, stacked
 from benchmark.releases.statistics.numbers import Numbers
-from core.cells import CELL
+from core.geo_grid import CELL
 from core.world_map import dots
 from labeling.judging.grades import GRADES
 

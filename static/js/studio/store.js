@@ -13,9 +13,9 @@ import { ELSEWHERE, LETTERS, SOURCES, stopState } from "./stopping.js";
 const MOST_IMAGES = 64;
 const MOST_THUMBNAILS = 320;
 
-const turned = (words) => Object.fromEntries(Object.entries(words).map(([word, letter]) => [letter, word]));
-const RELEVANCE_OF = turned(LETTERS);
-const SOURCE_OF = turned(SOURCES);
+const inverted = (words) => Object.fromEntries(Object.entries(words).map(([word, letter]) => [letter, word]));
+const RELEVANCE_OF = inverted(LETTERS);
+const SOURCE_OF = inverted(SOURCES);
 const NOTHING = "-";
 /** Sources by which images are met blindly. */
 const BLIND = new Set([SOURCES.second, SOURCES.run]);

@@ -30,7 +30,7 @@ const MOST_SECONDS = 3600;
 const isElsewhere = (source) => ELSEWHERE.has(SOURCES[source]);
 
 /** One image's change when a step is redone, or with `back` undone, and where the label was given then. */
-function turned({ image, from, fromSource, fromGrade, fromReason, to, grade, reason, ...met }, source, back) {
+function replayed({ image, from, fromSource, fromGrade, fromReason, to, grade, reason, ...met }, source, back) {
   if (!back) return { image, from, to, source, grade, reason, ...met };
   const there = isElsewhere(fromSource) ? { source: fromSource } : { source, ...met };
   return { image, from: to, to: from, grade: fromGrade, reason: fromReason, ...there };
@@ -369,7 +369,7 @@ export class Studio {
       this.announce(back ? "There is nothing to undo." : "There is nothing to redo.");
       return;
     }
-    const wanted = step.marks.map((mark) => turned(mark, step.source, back));
+    const wanted = step.marks.map((mark) => replayed(mark, step.source, back));
     const changes = wanted.filter(({ image, from }) => this.#standsStill(image, from));
     const rank = this.store.rankOf(wanted[0].image);
     const one = rank ? this.store.where(rank) : "an image outside the list";

@@ -37,8 +37,8 @@ from benchmark.releases.snapshot.snapshot import (
     SnapshotWriter,
     software,
 )
-from core import moments
 from core.jobs.kinds import JobFailed
+from core.sql import repeatable_read
 from labeling.judging.consensus import consensus
 from labeling.queries.models import Benchmark
 from retrieval.duplicates.services import duplicate_counts
@@ -84,7 +84,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
     can't be loaded.
     """
     writer = SnapshotWriter(directory)
-    with moments.snapshot():
+    with repeatable_read():
         made_at = _now()
         benchmark = release.benchmark
         labels = _labels_write(writer, benchmark, progress)
