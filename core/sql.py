@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import mmap
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from django.db import connection, transaction
+from numpy.typing import NDArray
+
+from core.binary_copy import parse_rows, row_layout
 
 
 def fetch_all(sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
@@ -25,6 +31,19 @@ def copy(
     """
     with connection.wrap_database_errors, connection.cursor() as cursor:
         cursor.copy_expert(cursor.mogrify(statement, values).decode(), file, size)
+
+
+def copied_rows(
+    query: str, values: Sequence[Any], names: Sequence[str], *, dimension: int | None = None
+) -> NDArray[np.void]:
+    """Return the rows (n,) of a query for integers of these names and, if a dimension is given, a
+    halfvec named "vector"; they are mapped from a temporary file.
+    """
+    with tempfile.TemporaryFile() as target:
+        copy(f"COPY ({query}) TO STDOUT (FORMAT binary)", target, values)
+        target.flush()
+        data = mmap.mmap(target.fileno(), 0, access=mmap.ACCESS_READ)
+    return parse_rows(memoryview(data), row_layout(names, dimension=dimension))
 
 
 @contextmanager

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from django.db import connection, transaction
 from numpy.typing import NDArray
 
-from core.binary_copy import parse_rows, row_layout
-from core.sql import copy
+from core.sql import copied_rows
 from retrieval.embedding.models import EmbeddingModel
 
-_OF_IMAGES: Final = "e.image_id = ANY('{{{ids}}}'::bigint[])"
-_AFTER: Final = "e.image_id > {after}"
 _IN_CORPUS: Final = (
     " AND e.image_id NOT IN (SELECT w.image_id FROM retrieval_imagewithdrawal w"
     " WHERE w.restored_at IS NULL)"
@@ -27,8 +23,7 @@ Embeddings = tuple[NDArray[np.int64], NDArray[np.float16]]
 
 def embeddings_of(model: EmbeddingModel, image_ids: Sequence[int]) -> Embeddings:
     """The model's embeddings of these images; images without one are left out."""
-    ids = ",".join(map(str, map(int, image_ids)))
-    found, vectors = _copied(model, _OF_IMAGES.format(ids=ids))
+    found, vectors = _copied(model, "e.image_id = ANY(%s::bigint[])", list(map(int, image_ids)))
     order = np.argsort(found)
     return found[order], vectors[order]
 
@@ -39,12 +34,12 @@ def embeddings_after(
     """Return the model's next `limit` embeddings after image id `after`, by image id; without
     withdrawn images unless `withdrawn` is set.
     """
-    condition = _AFTER.format(after=int(after)) + ("" if withdrawn else _IN_CORPUS)
+    condition = "e.image_id > %s" + ("" if withdrawn else _IN_CORPUS)
     with transaction.atomic(), connection.cursor() as cursor:
         # By the primary key, in its order: before a partition is analyzed, the planner assumes that
         # it is small, and would sort the rest for every batch.
         cursor.execute("SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off")
-        found = _copied(model, f"{condition} ORDER BY e.image_id LIMIT {int(limit)}")
+        found = _copied(model, f"{condition} ORDER BY e.image_id LIMIT %s", int(after), limit)
         cursor.execute("RESET enable_sort; RESET enable_bitmapscan")
     return found
 
@@ -60,14 +55,12 @@ def embedding_count(model: EmbeddingModel, *, withdrawn: bool = False) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _copied(model: EmbeddingModel, condition: str) -> Embeddings:
-    # COPY takes no parameters; all of these are numbers.
-    query = (
+def _copied(model: EmbeddingModel, condition: str, *values: Any) -> Embeddings:
+    rows = copied_rows(
         "SELECT e.image_id, e.vector FROM retrieval_embedding e"
-        f" WHERE e.model_id = {int(model.pk)} AND {condition}"
+        f" WHERE e.model_id = %s AND {condition}",
+        [model.pk, *values],
+        ["image_id"],
+        dimension=model.dimension,
     )
-    target = io.BytesIO()
-    copy(f"COPY ({query}) TO STDOUT (FORMAT binary)", target)
-    layout = row_layout(["image_id"], dimension=model.dimension)
-    rows = parse_rows(target.getbuffer(), layout)
     return rows["image_id"].astype(np.int64), rows["vector"].astype(np.float16)

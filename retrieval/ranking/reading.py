@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import mmap
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from core.binary_copy import parse_rows, row_layout
-from core.sql import copy
+from core.sql import copied_rows
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.scan import Halves, Rows
 
@@ -51,29 +47,16 @@ def partition(model: EmbeddingModel) -> str:
     return f"retrieval_embedding_{int(model.pk)}"
 
 
-def copied(
-    query: str, values: Sequence[Any], names: Sequence[str], *, dimension: int | None = None
-) -> NDArray[np.void]:
-    """Return the rows (n,) of a query for integers of these names and, if a dimension is given, a
-    halfvec named "vector"; they are mapped from a temporary file.
-    """
-    with tempfile.TemporaryFile() as target:
-        copy(f"COPY ({query}) TO STDOUT (FORMAT binary)", target, values)
-        target.flush()
-        data = mmap.mmap(target.fileno(), 0, access=mmap.ACCESS_READ)
-    return parse_rows(memoryview(data), row_layout(names, dimension=dimension))
-
-
 def ids_by(query: str, values: Sequence[Any]) -> Rows:
     """Return the integers (n,) in the single column of a query."""
-    return copied(query, values, ["value"])["value"].astype(np.int64)
+    return copied_rows(query, values, ["value"])["value"].astype(np.int64)
 
 
 def read_embeddings(
     model: EmbeddingModel, where: str, values: Sequence[Any], *, limit: int | None = None
 ) -> Chunk:
     """Return the first `limit` embeddings `e`, by image id, that meet a condition in SQL."""
-    rows = copied(
+    rows = copied_rows(
         "SELECT e.image_id, e.created_at, retrieval_embedding_mark(e.image_id, e.created_at),"
         f" e.vector FROM {partition(model)} e WHERE {where} ORDER BY e.image_id LIMIT %s",
         [*values, limit],

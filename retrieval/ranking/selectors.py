@@ -16,13 +16,14 @@ import numpy as np
 from django.conf import settings
 
 from core.binary_copy import microseconds
+from core.sql import copied_rows
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.unit_rows import half_rounded
 from retrieval.ranking.corpus_filter import CorpusFilter, embedded_and_not
 from retrieval.ranking.current import Current, current_matrix, lag_of
 from retrieval.ranking.files import MatrixUnusable
 from retrieval.ranking.matrices import matrix_request, should_repack
-from retrieval.ranking.reading import copied, ids_by, partition
+from retrieval.ranking.reading import ids_by, partition
 from retrieval.ranking.scan import (
     EXACT_ROWS,
     Eligible,
@@ -172,7 +173,7 @@ def image_vectors(*, model: EmbeddingModel, image_ids: Sequence[int]) -> tuple[R
     try:
         current = current_matrix(model)
     except MatrixUnusable:
-        stored = copied(
+        stored = copied_rows(
             _VECTORS.format(partition(model)),
             [ids.tolist()],
             ["image_id"],
@@ -306,7 +307,7 @@ def _by_scan(
 
 def _stored(statement: str, values: Sequence[Any], query: Halves) -> tuple[Rows, Scores]:
     """Image ids (n,) of embeddings that a statement gives (image_id, vector), and their scores."""
-    rows = copied(statement, values, ["image_id"], dimension=len(query))
+    rows = copied_rows(statement, values, ["image_id"], dimension=len(query))
     scores = [np.empty(0)]
     for start in range(0, len(rows), EXACT_ROWS):
         vectors = rows["vector"][start : start + EXACT_ROWS].astype(np.float16)
