@@ -33,20 +33,15 @@ def score_run(job: Job, deadline: float) -> bool:
     if that was asked for: in one slice, since an upload is read whole or not at all."""
     from benchmark.runs.fusions import run_read_fusion
     from benchmark.runs.models import Run
-    from benchmark.runs.selectors import NoSnapshot
     from benchmark.runs.services import run_finish, run_publish
-    from benchmark.runs.store import RunDamaged
     from benchmark.runs.submissions import run_read
 
     run = Run.objects.filter(pk=job.params["run"]).select_related("release").first()
     # Deleted meanwhile.
     if run is not None:
-        try:
-            run_read(run=run, job=job)
-            run_read_fusion(run=run, job=job)
-            run_finish(run=run, job=job)
-        except (NoSnapshot, RunDamaged) as error:
-            raise JobFailed(str(error)) from error
+        run_read(run=run, job=job)
+        run_read_fusion(run=run, job=job)
+        run_finish(run=run, job=job)
         if job.params.get("publish"):
             run_publish(run=run)
     return True
@@ -56,25 +51,16 @@ def score_run(job: Job, deadline: float) -> bool:
 def evaluate_model(job: Job, deadline: float) -> bool:
     """Embed the corpus by a model, then rank and score it on a release."""
     from benchmark.runs.evaluations import evaluation_step
-    from benchmark.runs.selectors import NoSnapshot
-    from benchmark.runs.store import RunDamaged
 
-    try:
-        return evaluation_step(job, deadline)
-    except (NoSnapshot, RunDamaged) as error:
-        raise JobFailed(str(error)) from error
+    return evaluation_step(job, deadline)
 
 
 @job_handler("rescore_runs")
 def rescore_runs(job: Job, deadline: float) -> bool:
     """Score the runs of the version before on a new one."""
     from benchmark.runs.rescoring import rescoring_step
-    from benchmark.runs.selectors import NoSnapshot
 
-    try:
-        return rescoring_step(job, deadline)
-    except NoSnapshot as error:
-        raise JobFailed(str(error)) from error
+    return rescoring_step(job, deadline)
 
 
 @receiver(versions_compared, dispatch_uid="run_changes")
@@ -95,13 +81,8 @@ def _rescore(*, release: Release, **_: Any) -> None:
 def make_baselines(job: Job, deadline: float) -> bool:
     """Make a release's baselines, query by query."""
     from benchmark.runs.baselines import baselines_step
-    from benchmark.runs.selectors import NoSnapshot
-    from benchmark.runs.store import RunDamaged
 
-    try:
-        return baselines_step(job, deadline)
-    except (NoSnapshot, RunDamaged) as error:
-        raise JobFailed(str(error)) from error
+    return baselines_step(job, deadline)
 
 
 @job_handler("rerank_run")

@@ -15,12 +15,11 @@ from benchmark.runs.services import run_finish, run_store
 from benchmark.runs.store import load_run, save_run
 from benchmark.scoring.run_files import Ranking
 from core import storage
-from core.jobs.kinds import JobCanceled, JobFailed
+from core.jobs.kinds import JobCanceled
 from core.jobs.models import Job
 from core.jobs.services import job_advance
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vector
-from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.ranking.selectors import image_scores
 
 
@@ -54,10 +53,7 @@ def embedding_rerank_step(run: Run, job: Job, deadline: float) -> bool:
     rankings = load_run(stored) if stored.is_file() else {}
     for query_id in sorted(images.keys() - rankings.keys()):
         head = images[query_id][:depth]
-        try:
-            scores = embedding_scores(model=model, text=texts[query_id], image_ids=head)
-        except ModelSpecError as error:
-            raise JobFailed(str(error)) from error
+        scores = embedding_scores(model=model, text=texts[query_id], image_ids=head)
         rankings[query_id] = reranked(images[query_id], scores, depth=depth)
         if time.monotonic() >= deadline:
             break

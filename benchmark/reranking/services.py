@@ -142,16 +142,13 @@ def rerank_step(job: Job, deadline: float) -> bool:
     if run is None:
         raise JobFailed("The run was deleted.")
     # Here, since a web process has no use for what loads models or speaks to servers.
-    try:
-        if run.kind == Run.Kind.RERANK_EMBEDDING:
-            from benchmark.reranking.by_embedding import embedding_rerank_step
+    if run.kind == Run.Kind.RERANK_EMBEDDING:
+        from benchmark.reranking.by_embedding import embedding_rerank_step
 
-            return embedding_rerank_step(run, job, deadline)
-        from benchmark.reranking.by_multimodal import multimodal_rerank_step
+        return embedding_rerank_step(run, job, deadline)
+    from benchmark.reranking.by_multimodal import multimodal_rerank_step
 
-        return multimodal_rerank_step(run, job, deadline)
-    except (NoSnapshot, RunDamaged) as error:
-        raise JobFailed(str(error)) from error
+    return multimodal_rerank_step(run, job, deadline)
 
 
 def _check_first_stage(choice: RerankChoice) -> None:

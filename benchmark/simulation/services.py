@@ -11,7 +11,7 @@ from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create
 from labeling.queries.models import Query
-from labeling.simulation.pools import SimulationRefused, query_pool
+from labeling.simulation.pools import query_pool
 
 JOB_KIND: Final = "simulate"
 
@@ -29,16 +29,14 @@ def simulation_begin(*, query: Query, plan: Plan, created_by: Any) -> Job:
 def simulation_step(job: Job, deadline: float) -> bool:
     """Do a plan's steps until the deadline, at least one; each is stored with the progress.
 
-    JobFailed: the query is gone, can't be simulated, or was judged between two slices.
+    JobFailed: the query is gone, or was judged between two slices. SimulationRefused: it can't be
+    simulated.
     """
     queries = Query.objects.select_related("current_list__embedding_model")
     query = queries.filter(pk=job.params["query"]).first()
     if query is None:
         raise JobFailed("The query was deleted.")
-    try:
-        judged = query_pool(query)
-    except SimulationRefused as error:
-        raise JobFailed(str(error)) from error
+    judged = query_pool(query)
     figures: Figures = job.result or judged.about
     if any(figures[name] != value for name, value in judged.about.items()):
         raise JobFailed("The judgments changed meanwhile. Start the simulation again.")

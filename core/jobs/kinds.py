@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from core.errors import Conflict
+
 StepHandler = Callable[[Any, float], bool]
 
 HANDLERS: dict[str, StepHandler] = {}
@@ -20,8 +22,8 @@ class UnknownJobKind(LookupError):
     """No handler is registered for a job's kind."""
 
 
-class JobFailed(Exception):
-    """Raised by a handler to fail its job, with a message for people."""
+class JobFailed(Conflict):
+    """Raised by a handler to fail its job, with a message for people. Any Conflict does so."""
 
 
 class JobCanceled(Exception):

@@ -37,7 +37,7 @@ from retrieval.embedding.pipeline import Item, encoded, reader_count
 from retrieval.embedding.progress import PRICE, DeviceProgress
 from retrieval.embedding.ranges import START, Ranges, Remaining
 from retrieval.embedding.store import embeddings_copy, embeddings_stored
-from retrieval.encoding.encoders import Encoder, ModelSpecError, describe, encoder_in_use
+from retrieval.encoding.encoders import Encoder, describe, encoder_in_use
 from retrieval.images.files import ImageRef, any_far, roots_load
 
 KIND: Final = "embed"
@@ -145,13 +145,10 @@ def _model(job: Job, device_is_held: bool) -> Iterator[tuple[EmbeddingModel, Enc
         yield None
         return
     with ExitStack() as stack:
-        try:
-            encoder = stack.enter_context(encoder_in_use(job.params["model"]))
-            model = embedding_model_get_or_create(name=job.params["model"])
-            if settings.EMBEDDING_COMPILE != "off":
-                encoder.images.compile(settings.EMBEDDING_COMPILE)
-        except ModelSpecError as error:
-            raise JobFailed(str(error)) from error
+        encoder = stack.enter_context(encoder_in_use(job.params["model"]))
+        model = embedding_model_get_or_create(name=job.params["model"])
+        if settings.EMBEDDING_COMPILE != "off":
+            encoder.images.compile(settings.EMBEDDING_COMPILE)
         yield model, encoder
 
 

@@ -23,6 +23,7 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from core.binary_copy import microseconds, moment_of
+from core.errors import Conflict
 from core.files import sync_path, whole_file
 from retrieval.embedding.embedding_models import embedding_model_freeze
 from retrieval.embedding.models import EmbeddingModel
@@ -59,7 +60,7 @@ _COMPARED: Final = 64
 _CHECKED: Final = 8192
 
 
-class MatrixRefused(Exception):
+class MatrixRefused(Conflict):
     """A matrix can't be packed; the message is for people."""
 
 

@@ -25,7 +25,7 @@ from core.jobs.services import job_advance, job_create
 from core.locks import lock_key, transaction_lock
 from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
 from retrieval.embedding.store import embeddings_stored
-from retrieval.ranking.building import MatrixRefused, pack
+from retrieval.ranking.building import pack
 from retrieval.ranking.current import lag_of
 from retrieval.ranking.files import MatrixUnusable, open_matrix
 from retrieval.ranking.models import RankingShard
@@ -145,10 +145,7 @@ def pack_step(job: Job, deadline: float) -> bool:
         raise JobFailed("The model was deleted.")
     # Rebuild only once: later embeddings are read in further rounds.
     rebuild = job.params["rebuild"] and not job.cursor.get("before")
-    try:
-        packing = pack(model, until=deadline, rebuild=rebuild)
-    except MatrixRefused as error:
-        raise JobFailed(str(error)) from error
+    packing = pack(model, until=deadline, rebuild=rebuild)
     if packing.busy:
         return _wait(job, "Another process packs this matrix and doesn't come to an end.")
     # Rows of a killed slice count with the next one; `before` is of earlier rounds.

@@ -16,6 +16,7 @@ from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
+from labeling.simulation.pools import SimulationRefused
 from tests.benchmark.charts import drawings
 from tests.benchmark.conftest import World
 from tests.benchmark.simulations import complete_query, open_query
@@ -140,7 +141,7 @@ def test_judgments_that_change_or_a_query_that_goes_end_it(query: Query, reviewe
     with pytest.raises(JobFailed, match="The judgments changed meanwhile"):
         simulation_step(Job.objects.get(pk=job.pk), 0.0)
     Query.objects.filter(pk=query.pk).update(state="open")
-    with pytest.raises(JobFailed, match="Query 30 isn't complete, so nobody knows"):
+    with pytest.raises(SimulationRefused, match="Query 30 isn't complete, so nobody knows"):
         simulation_step(again, 0.0)
     gone = Job.objects.create(kind="simulate", params={"query": 10**6, "plan": {}})
     with pytest.raises(JobFailed, match="The query was deleted"):

@@ -7,6 +7,7 @@ import pytest
 from celery import Celery
 from django.db import IntegrityError, OperationalError, connections, transaction
 
+from core.errors import Conflict
 from core.jobs.kinds import JobFailed, UnknownJobKind, job_handler
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import (
@@ -127,6 +128,7 @@ def test_sweeps_never_make_a_job_go_round_twice(counting, messages):
     [
         (ValueError("no such leaf"), "ValueError: no such leaf"),
         (JobFailed("The model is gone."), "The model is gone."),
+        (Conflict("The run is damaged."), "The run is damaged."),
         (IntegrityError("duplicate key"), "IntegrityError: duplicate key"),
     ],
 )
