@@ -56,10 +56,10 @@ def test_a_token_serves_scripts(client, annotator, images):
 
 def test_a_disabled_account_sees_nothing(client, annotator, images):
     client.force_login(annotator)
+    token = {"Authorization": f"Token {token_of(annotator)}"}
     annotator.is_active = False
     annotator.save()
     assert client.get(images[1].url).status_code == 401
-    token = {"Authorization": f"Token {token_of(annotator)}"}
     assert Client().get(images[1].url, headers=token).status_code == 401
 
 
