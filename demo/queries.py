@@ -84,13 +84,9 @@ HALVES = tuple(
     for query in QUERIES
     if query.query_id in _HALF_TEXTS
 )
-"""Queries that the model understands (AP@50 of 0.9 and more by `score_demo_model`), with half their
-text missing and the same answers: for simulations."""
+"""Queries that the model understands (AP@50 of 0.9 and more by `demo/training/score.py`), with half
+their text missing and the same answers: for simulations."""
 MOTIFS = tuple(Motif(query.shows, query.motif_share) for query in QUERIES if query.motif_share)
-FORBIDDEN_CAPTIONS = frozenset(
-    frozenset(query.shows.items()) for query in QUERIES if len(query.shows) > 1
-)
-"""Sets of facts that no training caption may state exactly."""
 
 
 def read_scenes(corpus: Path) -> dict[int, Scene]:

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from demo.captions import write_caption
 from demo.corpus import DEFAULT_COUNT, corpus_scene, file_name, write_corpus
 from demo.drawing import draw, jpeg
-from demo.queries import FORBIDDEN_CAPTIONS, QUERIES, read_scenes
+from demo.queries import QUERIES, read_scenes
 from demo.scenes import ATTRIBUTES, WEIGHTS, is_possible, partition_of, sample, scene
 from demo.species import SPECIES
-from demo.train import training_scene
+from demo.training.captions import FORBIDDEN, write_caption
+from demo.training.train import training_scene
 from labeling.queries.categories import CATEGORIES
 
 pytestmark = pytest.mark.pure
@@ -102,7 +102,7 @@ def test_captions_state_only_what_is_shown_and_never_a_query() -> None:
     for index in range(4000):
         shown = training_scene(index)
         caption = write_caption(shown, rng)
-        assert caption.facts not in FORBIDDEN_CAPTIONS
+        assert caption.facts not in FORBIDDEN
         assert caption.text.lower() not in texts
         assert all(shown.fact(name) == value for name, value in caption.facts)
 
