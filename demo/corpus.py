@@ -107,9 +107,8 @@ def _write(path: Path, content: bytes) -> None:
 
 def _truth_file(count: int, seed: int) -> bytes:
     held = io.StringIO(newline="")
-    writer = csv.writer(held, lineterminator="\n")
-    writer.writerow(["image_id", *ATTRIBUTES])
-    writer.writerows([index, *corpus_scene(index, seed).combination()] for index in range(count))
+    rows = ([index, *corpus_scene(index, seed).combination()] for index in range(count))
+    csv.writer(held, lineterminator="\n").writerows([["image_id", *ATTRIBUTES], *rows])
     return held.getvalue().encode()
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import math
 import random
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,220 @@ PLACES = {
 """Ranges of x, depth and scale for so many animals, the farthest first."""
 
 
+def jpeg(scene: Scene) -> bytes:
+    """Return the scene as the bytes of a 224-pixel JPEG; equal scenes give equal bytes."""
+    held = io.BytesIO()
+    render(scene).save(held, "JPEG", quality=JPEG_QUALITY, optimize=False)
+    return held.getvalue()
+
+
+def render(scene: Scene, side: int = SIZE) -> Image.Image:
+    """Return the scene as an RGB image of `side` by `side` pixels."""
+    png = resvg_py.svg_to_bytes(
+        svg_string=draw(scene), width=side, height=side, skip_system_fonts=True
+    )
+    return Image.open(io.BytesIO(bytes(png))).convert("RGB")
+
+
+def draw(scene: Scene) -> str:
+    """Return the scene as an SVG string of 224 by 224 units."""
+    brush = _Brush(scene)
+    rng = brush.rng
+    place = brush.module(f"places/{scene.habitat}")
+    edge = rng.choice((rng.uniform(16, 34), rng.uniform(190, 208)))
+    things = brush.module("things", ground=place.ground, edge=edge)
+    thing = scene.object
+    behind = str(place) + (_macro(things, thing) if thing in STANDING else "")
+    before = brush.herd(place.ground, things) + (_macro(things, thing) if thing in LYING else "")
+    before += things.plants(scene.habitat, rng.choice((0, 1, 1, 2, 3)))
+    return str(brush.module("scene", behind=behind, before=before, ground=place.ground)).strip()
+
+
+class _Brush:
+    """Draws the parts of one scene with one source of chance."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.rng = random.Random(f"draw:{scene.draw_seed}")
+        rng, defs = self.rng, Definitions()
+        chance = (rng.uniform, rng.choice, rng.random, rng.randint)
+        self.context: dict[str, Any] = {
+            **LIGHTS[scene.light],
+            "light": scene.light,
+            "water": scene.habitat in WATER,
+            **_by_name(*chance, defs.fade, defs.glow, defs.clip, defs.definitions),
+        }
+
+    def module(self, *names: str, **values: Any) -> Any:
+        """The first of these templates that exists, rendered: its text, and the values it sets."""
+        template = _templates().select_template([f"{name}.jinja" for name in names])
+        return template.make_module({**self.context, **values})
+
+    def animal(self, sexage: str, behavior: str) -> Any:
+        """One animal, with the points that its template sets."""
+        scene, kind = self.scene, self.scene.kind
+        dead = scene.habitat == SPECIMEN_HABITAT
+        male, young = sexage == "adult male", sexage == "juvenile"
+        asleep = behavior == "sleeping" or dead
+        body, belly, accent = kind.morphs[scene.morph]
+
+        def eye(x: float, y: float, r: float, iris: str = "#2a1a12") -> str:
+            """A bright eye with a glint, larger in the young, or a closed lid."""
+            size = r * (1.25 if young else 1.0)
+            if asleep:
+                lid = f"M{x - size},{y} q{size},{size * 1.1} {size * 2},0"
+                return line(lid, "#1a1722", max(2.0, r * 0.42))
+            return (
+                dot(x, y, size, "#fdfdf8")
+                + dot(x + size * 0.15, y, size * 0.78, iris)
+                + dot(x + size * 0.2, y, size * 0.48, "#0d0b12")
+                + dot(x + size * 0.45, y - size * 0.38, size * 0.28, "#ffffff")
+            )
+
+        def speckles(points: list[tuple[float, float]], r: float) -> str:
+            """The pale spots of a juvenile; nothing on adults."""
+            return dots([(x, y, r) for x, y in points], "#fffbe8", opacity=0.9) if young else ""
+
+        return self.module(
+            f"animals/{kind.plan}-{behavior}",
+            f"animals/{kind.plan}",
+            eye=eye,
+            speckles=speckles,
+            body=body if male or dead else mix(body, "#8d8a80", 0.14),
+            belly=belly,
+            accent=accent,
+            morph=scene.morph,
+            pattern=kind.pattern,
+            trait=kind.trait,
+            male=male,
+            young=young,
+            dead=dead,
+            asleep=asleep,
+            moving=behavior == "moving",
+            displaying=behavior == "displaying",
+            defending=behavior == "defending",
+        )
+
+    def subject(self) -> tuple[str, Any]:
+        """The animal with what it wears, carries, eats and guards, and its template's points."""
+        scene = self.scene
+        figure = self.animal(scene.sexage, scene.behavior)
+        svg = str(figure)
+        things = self.module("things", **{name: getattr(figure, name) for name in POINTS})
+        if scene.behavior == "defending":
+            svg = things.hackles() + svg
+        if scene.condition != "healthy":
+            svg += _macro(things, scene.condition)
+        if scene.object == "tag":
+            svg += things.tag(scene.kind.body_plan.iconic_group == "Birds")
+        if scene.behavior == "feeding":
+            svg += things.food(scene.kind.body_plan.meal)
+        if scene.behavior == "carrying young":
+            young = self.animal("juvenile", "resting")
+            x, y = figure.back
+            for dx, size in ((-16, 0.36), (16, 0.32)):
+                svg += f'<g transform="translate({x + dx} {y + 8}) scale({size})">{young}</g>'
+        if scene.behavior == "guarding eggs":
+            svg += things.eggs(scene.kind.plan in ("hopper", "fish", "snail", "spider"))
+        return svg, figure
+
+    def herd(self, ground: float, things: Any) -> str:
+        """All animals on their shadows, and the cups of their nests."""
+        scene, rng = self.scene, self.rng
+        plan, dead = scene.kind.body_plan, scene.habitat == SPECIMEN_HABITAT
+        svg, figure = self.subject()
+        spots = [
+            [rng.uniform(*span) if span[1:] else span[0] for span in place]
+            for place in PLACES[int(scene.count)]
+        ]
+        inward = rng.random() < 0.6
+        lifted = figure.lift if scene.behavior == "moving" else 0
+        turn = {"moving": -16, "defending": -9}.get(scene.behavior, 0) if plan.leans else 0
+        squash = 0.8 if scene.behavior == "sleeping" and plan.sinks else 1
+        animals = nests = ""
+        for x, depth, scale in spots:
+            scale *= plan.scale * (0.72 if scene.sexage == "juvenile" else 1)
+            facing = rng.choice((-1, 1))
+            if len(spots) > 1 and inward:
+                facing = 1 if x < SIZE / 2 else -1
+            aside = (figure.front[0] - 48) * 0.4 + (12 if scene.behavior == "guarding eggs" else 0)
+            x = min(max(x - facing * aside * scale, 58 * scale), SIZE - 58 * scale)
+            y, lift = ground + depth, lifted * scale * 1.1
+            if not dead:
+                wide, seen = (34 * scale, 0.26) if lift else (46 * scale, 0.38)
+                shade = self.context["glow"](*[f"#0b1220/{seen}"] * 2, "#0b1220/0")
+                animals += oval(x, y + 1, wide * 1.25, wide * 0.2, shade)
+            if self.context["water"]:
+                lift += (2 if scene.behavior == "sleeping" else 18) * scale
+            animals += (
+                f'<g transform="translate({x:.1f} {y - lift:.1f}) '
+                f'scale({facing * scale:.3f} {scale * squash:.3f}) rotate({turn})">{svg}</g>'
+            )
+            if dead:
+                pin, top = x + facing * figure.side[0] * scale, y + (figure.side[1] - 8) * scale
+                animals += dot(pin, top, 1.2, "#3b3b44") + dot(pin, top - 17, 3.4, "#2e6fd6")
+                animals += box(pin - 0.8, top - 16, 1.6, 16, "#7c7f8a")
+            if scene.object == "nest":
+                nests += things.nest(x, y + 2, scale)
+        return animals + nests
+
+
+def _macro(module: Any, name: str) -> str:
+    """What the macro draws that is called like an attribute's value."""
+    return str(getattr(module, name.replace(" ", "_"))())
+
+
+@cache
+def _templates() -> Environment:
+    # SVG is written here from the repository's own tables, so nothing is escaped.
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "drawings"), line_statement_prefix="%"
+    )
+    shapes = (path, line, polygon, oval, dot, dots, box, star)
+    environment.globals |= _by_name(mix, lighter, darker, cos, sin, *shapes)
+    return environment
+
+
+def _by_name(*functions: Callable[..., Any]) -> dict[str, Any]:
+    return {function.__name__: function for function in functions}
+
+
+class Definitions:
+    """The gradients and clips of one scene, each defined once."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+
+    def _reference(self, markup: str) -> str:
+        return f"url(#{self._ids.setdefault(markup, f'd{len(self._ids)}')})"
+
+    def _gradient(self, element: str, stops: tuple[str, ...]) -> str:
+        listed = ""
+        for place, stop in enumerate(stops):
+            color, _, opacity = stop.partition("/")
+            listed += (
+                f'<stop offset="{place / max(1, len(stops) - 1):.3f}" stop-color="{color}" '
+                f'stop-opacity="{opacity or 1}"/>'
+            )
+        return self._reference(f"<{element}>{listed}</{element.split()[0]}>")
+
+    def fade(self, *stops: str) -> str:
+        """Gradient from top to bottom; a stop may carry an opacity, as in `#ffffff/0.5`."""
+        return self._gradient('linearGradient @ x1="0" y1="0" x2="0" y2="1"', stops)
+
+    def glow(self, *stops: str, at: tuple[float, float] = (0.5, 0.5)) -> str:
+        """Gradient from the center outwards, with the light at `at`."""
+        return self._gradient(f'radialGradient @ fx="{at[0]}" fy="{at[1]}"', stops)
+
+    def clip(self, d: str) -> str:
+        """Clip path from path data."""
+        return self._reference(f'<clipPath @><path d="{d}"/></clipPath>')
+
+    def definitions(self) -> str:
+        """The content of the `defs` element."""
+        return "".join(text.replace("@", f'id="{name}"', 1) for text, name in self._ids.items())
+
+
 def mix(first: str, second: str, share: float) -> str:
     """Blend two `#rrggbb` colors; `share` 0 gives the first, 1 the second."""
     pairs = zip(bytes.fromhex(first[1:]), bytes.fromhex(second[1:]), strict=True)
@@ -59,16 +274,6 @@ def lighter(color: str, share: float) -> str:
 def darker(color: str, share: float) -> str:
     """Blend with a deep blue-black, which looks softer than black."""
     return mix(color, "#141a2e", share)
-
-
-def _element(name: str, fill: str, more: dict[str, Any], **numbers: float) -> str:
-    """An element; `opacity` is set on fill and stroke, which spares resvg a layer."""
-    if "opacity" in more:
-        seen = more.pop("opacity")
-        more |= {"fill_opacity": seen, "stroke_opacity": seen}
-    placed = "".join(f' {key}="{value:.1f}"' for key, value in numbers.items())
-    rest = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
-    return f'<{name} fill="{fill}"{placed}{rest}/>'
 
 
 def path(d: str, fill: str, **more: Any) -> str:
@@ -127,215 +332,11 @@ def star(x: float, y: float, r: float, fill: str) -> str:
     return polygon(corners, fill)
 
 
-class Definitions:
-    """The gradients and clips of one scene, each defined once."""
-
-    def __init__(self) -> None:
-        self._ids: dict[str, str] = {}
-
-    def _reference(self, markup: str) -> str:
-        return f"url(#{self._ids.setdefault(markup, f'd{len(self._ids)}')})"
-
-    def _gradient(self, element: str, stops: tuple[str, ...]) -> str:
-        listed = ""
-        for place, stop in enumerate(stops):
-            color, _, opacity = stop.partition("/")
-            listed += (
-                f'<stop offset="{place / max(1, len(stops) - 1):.3f}" stop-color="{color}" '
-                f'stop-opacity="{opacity or 1}"/>'
-            )
-        return self._reference(f"<{element}>{listed}</{element.split()[0]}>")
-
-    def fade(self, *stops: str) -> str:
-        """Gradient from top to bottom; a stop may carry an opacity, as in `#ffffff/0.5`."""
-        return self._gradient('linearGradient @ x1="0" y1="0" x2="0" y2="1"', stops)
-
-    def glow(self, *stops: str, at: tuple[float, float] = (0.5, 0.5)) -> str:
-        """Gradient from the center outwards, with the light at `at`."""
-        return self._gradient(f'radialGradient @ fx="{at[0]}" fy="{at[1]}"', stops)
-
-    def clip(self, d: str) -> str:
-        """Clip path from path data."""
-        return self._reference(f'<clipPath @><path d="{d}"/></clipPath>')
-
-    def definitions(self) -> str:
-        """The content of the `defs` element."""
-        return "".join(text.replace("@", f'id="{name}"', 1) for text, name in self._ids.items())
-
-
-@cache
-def _templates() -> Environment:
-    # SVG is written here from the repository's own tables, so nothing is escaped.
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "drawings"), line_statement_prefix="%"
-    )
-    shapes = (path, line, polygon, oval, dot, dots, box, star)
-    for function in (mix, lighter, darker, cos, sin, *shapes):
-        environment.globals[function.__name__] = function
-    return environment
-
-
-def _macro(module: Any, name: str) -> str:
-    """What the macro draws that is called like an attribute's value."""
-    return str(getattr(module, name.replace(" ", "_"))())
-
-
-class _Brush:
-    """Draws the parts of one scene with one source of chance."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.rng = random.Random(f"draw:{scene.draw_seed}")
-        self.context: dict[str, Any] = {
-            **LIGHTS[scene.light],
-            "light": scene.light,
-            "water": scene.habitat in WATER,
-        }
-        defs = Definitions()
-        for source, names in (
-            (defs, ("fade", "glow", "clip", "definitions")),
-            (self.rng, ("uniform", "choice", "random", "randint")),
-        ):
-            self.context |= {name: getattr(source, name) for name in names}
-
-    def module(self, name: str, *more: str, **values: Any) -> Any:
-        """The first of these templates that exists, rendered: its text, and the values it sets."""
-        template = _templates().select_template([f"{one}.jinja" for one in (name, *more)])
-        return template.make_module({**self.context, **values})
-
-    def animal(self, sexage: str, behavior: str) -> tuple[str, Any]:
-        """One animal, and the points that its template sets."""
-        scene, kind = self.scene, self.scene.kind
-        dead = scene.habitat == SPECIMEN_HABITAT
-        male, young = sexage == "adult male", sexage == "juvenile"
-        asleep = behavior == "sleeping" or dead
-        body, belly, accent = kind.morphs[scene.morph]
-
-        def eye(x: float, y: float, r: float, iris: str = "#2a1a12") -> str:
-            """A bright eye with a glint, larger in the young, or a closed lid."""
-            size = r * (1.25 if young else 1.0)
-            if asleep:
-                lid = f"M{x - size},{y} q{size},{size * 1.1} {size * 2},0"
-                return line(lid, "#1a1722", max(2.0, r * 0.42))
-            return (
-                dot(x, y, size, "#fdfdf8")
-                + dot(x + size * 0.15, y, size * 0.78, iris)
-                + dot(x + size * 0.2, y, size * 0.48, "#0d0b12")
-                + dot(x + size * 0.45, y - size * 0.38, size * 0.28, "#ffffff")
-            )
-
-        def speckles(points: list[tuple[float, float]], r: float) -> str:
-            """The pale spots of a juvenile; nothing on adults."""
-            return dots([(x, y, r) for x, y in points], "#fffbe8", opacity=0.9) if young else ""
-
-        drawn = self.module(
-            f"animals/{kind.plan}-{behavior}",
-            f"animals/{kind.plan}",
-            eye=eye,
-            speckles=speckles,
-            body=body if male or dead else mix(body, "#8d8a80", 0.14),
-            belly=belly,
-            accent=accent,
-            morph=scene.morph,
-            pattern=kind.pattern,
-            trait=kind.trait,
-            male=male,
-            young=young,
-            dead=dead,
-            asleep=asleep,
-            moving=behavior == "moving",
-            displaying=behavior == "displaying",
-            defending=behavior == "defending",
-        )
-        return str(drawn), drawn
-
-    def subject(self) -> tuple[str, Any]:
-        """The animal with what it wears, carries, eats and guards, and its template's points."""
-        scene = self.scene
-        svg, figure = self.animal(scene.sexage, scene.behavior)
-        things = self.module("things", **{name: getattr(figure, name) for name in POINTS})
-        if scene.behavior == "defending":
-            svg = things.hackles() + svg
-        if scene.condition != "healthy":
-            svg += _macro(things, scene.condition)
-        if scene.object == "tag":
-            svg += things.tag(scene.kind.body_plan.iconic_group == "Birds")
-        if scene.behavior == "feeding":
-            svg += things.food(scene.kind.body_plan.meal)
-        if scene.behavior == "carrying young":
-            young, _ = self.animal("juvenile", "resting")
-            x, y = figure.back
-            for dx, size in ((-16, 0.36), (16, 0.32)):
-                svg += f'<g transform="translate({x + dx} {y + 8}) scale({size})">{young}</g>'
-        if scene.behavior == "guarding eggs":
-            svg += things.eggs(scene.kind.plan in ("hopper", "fish", "snail", "spider"))
-        return svg, figure
-
-    def herd(self, ground: float, things: Any) -> str:
-        """All animals on their shadows, and the cups of their nests."""
-        scene, rng = self.scene, self.rng
-        plan, dead = scene.kind.body_plan, scene.habitat == SPECIMEN_HABITAT
-        svg, figure = self.subject()
-        spots = [
-            [rng.uniform(*span) if span[1:] else span[0] for span in place]
-            for place in PLACES[int(scene.count)]
-        ]
-        inward = rng.random() < 0.6
-        lifted = figure.lift if scene.behavior == "moving" else 0
-        turn = {"moving": -16, "defending": -9}.get(scene.behavior, 0) if plan.leans else 0
-        squash = 0.8 if scene.behavior == "sleeping" and plan.sinks else 1
-        animals = nests = ""
-        for x, depth, scale in spots:
-            scale *= plan.scale * (0.72 if scene.sexage == "juvenile" else 1)
-            facing = rng.choice((-1, 1))
-            if len(spots) > 1 and inward:
-                facing = 1 if x < SIZE / 2 else -1
-            aside = (figure.front[0] - 48) * 0.4 + (12 if scene.behavior == "guarding eggs" else 0)
-            x = min(max(x - facing * aside * scale, 58 * scale), SIZE - 58 * scale)
-            y, lift = ground + depth, lifted * scale * 1.1
-            if not dead:
-                wide, seen = (34 * scale, 0.26) if lift else (46 * scale, 0.38)
-                shade = self.context["glow"](*[f"#0b1220/{seen}"] * 2, "#0b1220/0")
-                animals += oval(x, y + 1, wide * 1.25, wide * 0.2, shade)
-            if self.context["water"]:
-                lift += (2 if scene.behavior == "sleeping" else 18) * scale
-            animals += (
-                f'<g transform="translate({x:.1f} {y - lift:.1f}) '
-                f'scale({facing * scale:.3f} {scale * squash:.3f}) rotate({turn})">{svg}</g>'
-            )
-            if dead:
-                pin, top = x + facing * figure.side[0] * scale, y + (figure.side[1] - 8) * scale
-                animals += dot(pin, top, 1.2, "#3b3b44") + dot(pin, top - 17, 3.4, "#2e6fd6")
-                animals += box(pin - 0.8, top - 16, 1.6, 16, "#7c7f8a")
-            if scene.object == "nest":
-                nests += things.nest(x, y + 2, scale)
-        return animals + nests
-
-
-def draw(scene: Scene) -> str:
-    """Return the scene as an SVG string of 224 by 224 units."""
-    brush = _Brush(scene)
-    rng = brush.rng
-    place = brush.module(f"places/{scene.habitat}")
-    edge = rng.choice((rng.uniform(16, 34), rng.uniform(190, 208)))
-    things = brush.module("things", ground=place.ground, edge=edge)
-    thing = scene.object
-    behind = str(place) + (_macro(things, thing) if thing in STANDING else "")
-    before = brush.herd(place.ground, things) + (_macro(things, thing) if thing in LYING else "")
-    before += things.plants(scene.habitat, rng.choice((0, 1, 1, 2, 3)))
-    return str(brush.module("scene", behind=behind, before=before, ground=place.ground)).strip()
-
-
-def render(scene: Scene, side: int = SIZE) -> Image.Image:
-    """Return the scene as an RGB image of `side` by `side` pixels."""
-    png = resvg_py.svg_to_bytes(
-        svg_string=draw(scene), width=side, height=side, skip_system_fonts=True
-    )
-    return Image.open(io.BytesIO(bytes(png))).convert("RGB")
-
-
-def jpeg(scene: Scene) -> bytes:
-    """Return the scene as the bytes of a 224-pixel JPEG; equal scenes give equal bytes."""
-    held = io.BytesIO()
-    render(scene).save(held, "JPEG", quality=JPEG_QUALITY, optimize=False)
-    return held.getvalue()
+def _element(name: str, fill: str, more: dict[str, Any], **numbers: float) -> str:
+    """An element; `opacity` is set on fill and stroke, which spares resvg a layer."""
+    if "opacity" in more:
+        seen = more.pop("opacity")
+        more |= {"fill_opacity": seen, "stroke_opacity": seen}
+    placed = "".join(f' {key}="{value:.1f}"' for key, value in numbers.items())
+    rest = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
+    return f'<{name} fill="{fill}"{placed}{rest}/>'

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from demo.scenes import ATTRIBUTES, Motif, Scene
 from demo.species import SPECIES, read_table
@@ -50,18 +50,15 @@ def _query(row: dict[str, str]) -> DemoQuery:
     shows = dict(fact.split("=") for fact in row["shows"].split("; "))
     if len(species) == 1:
         shows["species"] = species[0]
-    return DemoQuery(
-        query_id=int(row["query_id"]),
-        query_text=row["query_text"],
-        category=row["category"],
-        iconic_group=row["iconic_group"],
-        split=row["split"],
-        species=species,
-        guidelines=row["guidelines"],
-        scientific_terms=row["scientific_terms"] == "yes",
-        motif_share=float(row["motif_share"] or 0),
-        shows=shows,
-    )
+    values: dict[str, Any] = {
+        **row,
+        "query_id": int(row["query_id"]),
+        "species": species,
+        "scientific_terms": row["scientific_terms"] == "yes",
+        "motif_share": float(row["motif_share"] or 0),
+        "shows": shows,
+    }
+    return DemoQuery(**values)
 
 
 _ALL = tuple(map(_query, read_table("queries.csv")))
@@ -84,13 +81,9 @@ HALVES = tuple(
     for query in QUERIES
     if query.query_id in _HALF_TEXTS
 )
-"""Queries that the model understands (AP@50 of 0.9 and more by `score_demo_model`), with half their
-text missing and the same answers: for simulations."""
+"""Queries that the model understands (AP@50 of 0.9 and more by `demo/training/score.py`), with half
+their text missing and the same answers: for simulations."""
 MOTIFS = tuple(Motif(query.shows, query.motif_share) for query in QUERIES if query.motif_share)
-FORBIDDEN_CAPTIONS = frozenset(
-    frozenset(query.shows.items()) for query in QUERIES if len(query.shows) > 1
-)
-"""Sets of facts that no training caption may state exactly."""
 
 
 def read_scenes(corpus: Path) -> dict[int, Scene]:

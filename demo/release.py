@@ -129,19 +129,19 @@ def _work(job: Job) -> Iterator[Job | None]:
             limited=False,
         )
         yield run.job
-    second = runs.filter(name=SECOND_STAGE).first()
-    if second is None:
-        choice = RerankChoice(
-            release=release,
-            first_stage=runs.get(task=Run.Task.FULL, name=DAMAGED),
-            depth=RERANKED,
-            embedding_model=model,
-            name=SECOND_STAGE,
-        )
-        second = rerank_begin(choice=choice, created_by=job.created_by)
+    first = runs.get(task=Run.Task.FULL, name=DAMAGED)
+    choice = RerankChoice(
+        release=release,
+        first_stage=first,
+        depth=RERANKED,
+        embedding_model=model,
+        name=SECOND_STAGE,
+    )
+    second = runs.filter(name=SECOND_STAGE).first() or rerank_begin(
+        choice=choice, created_by=job.created_by
+    )
     yield second.job
     if not second.published:
-        first = runs.get(task=Run.Task.FULL, name=DAMAGED)
         run_publish(run=run_card_update(run=second, parameters=first.parameters))
 
 

@@ -17,6 +17,8 @@ SPECIMEN_HABITAT = "specimen drawer"
 WATER = ("reef", "seagrass")
 STRUCTURES = ("nest", "burrow", "web")
 ON_LAND = (*STRUCTURES, "fence", "camera trap")
+OF_ADULTS = ("displaying", "carrying young", "guarding eggs")
+"""Behaviors that the young don't show."""
 SPECIMEN_SHARE = 0.05
 DEMO_SHARE = 4
 """One combination in this many belongs to the demo corpus."""
@@ -49,6 +51,12 @@ class Scene:
         """Return the nine attribute values in the order of ATTRIBUTES."""
         return astuple(self)[:-1]
 
+    @property
+    def partition(self) -> str:
+        """ "demo" or "training", by SHA-256 of the combination."""
+        digest = hashlib.sha256("\x1f".join(self.combination()).encode()).digest()
+        return "demo" if int.from_bytes(digest[:4], "big") % DEMO_SHARE == 0 else "training"
+
     def fact(self, name: str) -> str:
         """Return one attribute, or "plan", "group" (iconic group) or "age" ("adult" or "juvenile").
 
@@ -61,6 +69,30 @@ class Scene:
         if name == "age":
             return self.sexage.split()[0]
         return str(getattr(self, name))
+
+    def is_possible(self) -> bool:
+        """Tell whether the attributes can be shown together.
+
+        The young neither court nor breed; foxes lay no eggs; a collected specimen lies still; only
+        its builder sits by a nest, burrow or web; fences and camera traps stand on land.
+        """
+        if self.sexage == "juvenile" and self.behavior in OF_ADULTS:
+            return False
+        if self.object in STRUCTURES and self.object != self.kind.body_plan.structure:
+            return False
+        if self.behavior == "guarding eggs" and self.kind.plan == "fox":
+            return False
+        if self.habitat == SPECIMEN_HABITAT:
+            return (
+                self.behavior == "resting"
+                and self.light == "day"
+                and self.object in ("none", "ruler")
+                and self.condition in ("healthy", "wounded")
+                and self.count != "3"
+            )
+        if self.habitat in WATER:
+            return self.object not in ON_LAND and self.condition != "cleaner bird"
+        return True
 
 
 ATTRIBUTES = tuple(field.name for field in fields(Scene))[:-1]
@@ -84,72 +116,6 @@ class Motif:
         return self.shown.get("habitat", SPECIMEN_HABITAT) in (*plan.habitats, SPECIMEN_HABITAT)
 
 
-def partition_of(combination: tuple[str, ...]) -> str:
-    """Return "demo" or "training" for a combination of attribute values, by SHA-256."""
-    digest = hashlib.sha256("\x1f".join(combination).encode()).digest()
-    return "demo" if int.from_bytes(digest[:4], "big") % DEMO_SHARE == 0 else "training"
-
-
-def _draw(rng: random.Random, kind: Species, shown: Mapping[str, str]) -> Scene:
-    def pick(name: str) -> str:
-        weights = dict(WEIGHTS[name])
-        for structure in STRUCTURES:
-            if structure != kind.body_plan.structure:
-                weights.pop(structure, None)
-        return rng.choices(list(weights), list(weights.values()))[0]
-
-    values = {"species": kind.scientific_name, "morph": rng.choice(list(kind.morphs))}
-    values |= {name: pick(name) for name in ("sexage", "behavior")}
-    specimen = rng.random() < SPECIMEN_SHARE
-    values["habitat"] = SPECIMEN_HABITAT if specimen else rng.choice(kind.body_plan.habitats)
-    values |= {name: pick(name) for name in ("light", "object", "condition", "count")}
-    return Scene(**values | {name: shown[name] for name in shown if name in ATTRIBUTES})
-
-
-def is_possible(scene: Scene) -> bool:
-    """Tell whether the attributes can be shown together.
-
-    The young neither court nor breed; foxes lay no eggs; a collected specimen lies still; only
-    its builder sits by a nest, burrow or web; fences and camera traps stand on land.
-    """
-    if scene.sexage == "juvenile" and scene.behavior in (
-        "displaying",
-        "carrying young",
-        "guarding eggs",
-    ):
-        return False
-    if scene.object in STRUCTURES and scene.object != scene.kind.body_plan.structure:
-        return False
-    if scene.behavior == "guarding eggs" and scene.kind.plan == "fox":
-        return False
-    if scene.habitat == SPECIMEN_HABITAT:
-        return (
-            scene.behavior == "resting"
-            and scene.light == "day"
-            and scene.object in ("none", "ruler")
-            and scene.condition in ("healthy", "wounded")
-            and scene.count != "3"
-        )
-    if scene.habitat in WATER:
-        return scene.object not in ON_LAND and scene.condition != "cleaner bird"
-    return True
-
-
-def sample(rng: random.Random, kind: Species, shown: Mapping[str, str]) -> Scene:
-    """Draw one possible scene of a species with the attributes in `shown` held fixed.
-
-    ValueError when these attributes cannot be shown together.
-    """
-    for _ in range(ATTEMPTS):
-        drawn = _draw(rng, kind, shown)
-        if drawn.habitat == SPECIMEN_HABITAT:
-            still = {"behavior": "resting", "light": "day"}
-            drawn = _draw(rng, kind, {**still, **shown, "habitat": SPECIMEN_HABITAT})
-        if is_possible(drawn):
-            return drawn
-    raise ValueError(f"{kind.english} cannot be shown with {dict(shown)}")
-
-
 def scene(index: int, seed: int, *, partition: str = "demo", motifs: Sequence[Motif] = ()) -> Scene:
     """Return scene `index` of the endless series that `seed` names.
 
@@ -167,8 +133,35 @@ def scene(index: int, seed: int, *, partition: str = "demo", motifs: Sequence[Mo
             if turn < 0:
                 shown = motif.shown
                 break
+    return replace(sample(rng, kind, shown, partition), draw_seed=label)
+
+
+def sample(rng: random.Random, kind: Species, shown: Mapping[str, str], partition: str) -> Scene:
+    """Draw one possible scene of a species and a partition with the attributes in `shown` held
+    fixed.
+
+    ValueError when there is none.
+    """
     for _ in range(ATTEMPTS):
-        drawn = sample(rng, kind, shown)
-        if partition_of(drawn.combination()) == partition:
-            return replace(drawn, draw_seed=label)
-    raise ValueError(f"the {partition} partition holds no {kind.english} with {dict(shown)}")
+        drawn = _draw(rng, kind, shown)
+        if drawn.habitat == SPECIMEN_HABITAT:
+            still = {"behavior": "resting", "light": "day"}
+            drawn = _draw(rng, kind, {**still, **shown, "habitat": SPECIMEN_HABITAT})
+        if drawn.is_possible() and drawn.partition == partition:
+            return drawn
+    raise ValueError(f"The {partition} partition holds no {kind.english} with {dict(shown)}")
+
+
+def _draw(rng: random.Random, kind: Species, shown: Mapping[str, str]) -> Scene:
+    foreign = {*STRUCTURES} - {kind.body_plan.structure}
+
+    def pick(name: str) -> str:
+        weights = {value: share for value, share in WEIGHTS[name].items() if value not in foreign}
+        return rng.choices(list(weights), list(weights.values()))[0]
+
+    values = {"species": kind.scientific_name, "morph": rng.choice(list(kind.morphs))}
+    values |= {name: pick(name) for name in ("sexage", "behavior")}
+    specimen = rng.random() < SPECIMEN_SHARE
+    values["habitat"] = SPECIMEN_HABITAT if specimen else rng.choice(kind.body_plan.habitats)
+    values |= {name: pick(name) for name in ("light", "object", "condition", "count")}
+    return Scene(**values | {name: shown[name] for name in shown if name in ATTRIBUTES})

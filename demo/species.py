@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,6 @@ class BodyPlan:
     lineage: str
     habitats: tuple[str, ...]
     meal: str
-    nouns: list[tuple[str, str]]
-    foods: list[str]
-    words: Mapping[str, list[str]] = field(default_factory=dict)
     structure: str = ""
     scale: float = 1.0
     leans: bool = True

@@ -91,6 +91,7 @@ def test_everything_is_in_it_and_its_command_needs_no_checkout(wheel: Path, tmp_
         there = {str(one.relative_to(files)) for one in files.rglob("*")}
         assert ours - there == set(), folder
     assert list(packed.glob("demo/model/*.safetensors"))
+    assert not (packed / "demo/training").exists()
     [points] = packed.glob("*.dist-info/entry_points.txt")
     assert "inquire-annotator = annotator.__main__:main" in points.read_text()
     environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(packed)}

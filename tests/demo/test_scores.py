@@ -1,15 +1,12 @@
 """The demo model's score: candidates, ties and chance."""
 
-import io
-
 import numpy as np
 import pytest
-from django.core.management import CommandError, call_command
 
 from benchmark.scoring.expectations import random_average_precision_at_k
 from demo.corpus import write_corpus
-from demo.management.commands.score_demo_model import average_precision
 from demo.queries import QUERIES, read_scenes
+from demo.training.score import average_precision, main
 
 IDS = np.array([10, 11, 12, 13, 14], dtype=np.int64)
 
@@ -32,19 +29,13 @@ def test_candidates_leave_the_others_out():
     assert (model, chance) == (0.5, pytest.approx(0.75))
 
 
-def test_the_command_prints_the_model_and_chance(tiny_model, tmp_path):
+def test_the_script_prints_the_model_and_chance(tiny_model, tmp_path, capsys):
     corpus = write_corpus(tmp_path / "corpus", count=80, processes=1)
     scenes = read_scenes(corpus)
     answered = [query for query in QUERIES if any(map(query.matches, scenes.values()))]
     assert 0 < len(answered) < len(QUERIES)
-    output = io.StringIO()
-    call_command(
-        "score_demo_model",
-        *("--model", tiny_model, "--corpus", str(corpus)),
-        stdout=output,
-        stderr=io.StringIO(),
-    )
-    lines = output.getvalue().splitlines()
+    main(["--model", tiny_model, "--corpus", str(corpus)])
+    lines = capsys.readouterr().out.splitlines()
     left_out = [line for line in lines if line.startswith("  left out, no image answers it: ")]
     assert len(left_out) == len(QUERIES) - len(answered)
     assert lines[-3] == (
@@ -57,6 +48,6 @@ def test_the_command_prints_the_model_and_chance(tiny_model, tmp_path):
         assert any(line.split()[2:] == [str(size), *query.query_text.split()] for line in lines)
 
 
-def test_the_command_names_a_model_that_cannot_be_loaded(tmp_path):
-    with pytest.raises(CommandError, match="there is no directory"):
-        call_command("score_demo_model", "--model", str(tmp_path / "gone"))
+def test_the_script_names_a_model_that_cannot_be_loaded(tmp_path):
+    with pytest.raises(SystemExit, match="there is no directory"):
+        main(["--model", str(tmp_path / "gone")])

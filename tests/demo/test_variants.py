@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 from safetensors.numpy import load_file
 
 from core.jobs.models import Job
 from core.jobs.services import job_slice_run
-from demo import steps, variants
+from demo import steps
 from demo.steps import demo_corpus_import, demo_people
-from demo.variants import pool_errors, round_robin, shares_found, write_variants
+from demo.training import variants
+from demo.training.variants import pool_errors, round_robin, shares_found, write_variants
 from retrieval.embedding.models import Embedding
 from retrieval.encoding.model_specs import DEMO_MODEL_DIR, WEIGHTS_NAME, describe
 
@@ -53,8 +52,11 @@ def test_errors_of_pools_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_command_embeds_by_each_copy_and_prints_what_is_found(
-    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_script_embeds_by_each_copy_and_prints_what_is_found(
+    settings: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def work(job: Job, progress: Any = None) -> None:
         while job.state in Job.UNFINISHED:
@@ -67,13 +69,13 @@ def test_the_command_embeds_by_each_copy_and_prints_what_is_found(
         monkeypatch.setattr(module, name, value)
     demo_people()
     demo_corpus_import(count=24, drawing=lambda *_: None, importing=lambda *_: None)
-    output = io.StringIO()
-    call_command("demo_variants", verbosity=0, stdout=output)
+    variants.main()
+    output = capsys.readouterr().out
 
     copies = write_variants(tmp_path / "demo_models")
-    assert f"POOL_MODELS={copies[0]},{copies[1]}\n" in output.getvalue()
-    assert re.search(r"reciprocal rank fusion +\d\.\d{3} +1\.000 +1\.000", output.getvalue())
-    assert re.search(r"all 2, fused +[+-]\d+\.\d +– ", output.getvalue())
+    assert f"POOL_MODELS={copies[0]},{copies[1]}\n" in output
+    assert re.search(r"reciprocal rank fusion +\d\.\d{3} +1\.000 +1\.000", output)
+    assert re.search(r"all 2, fused +[+-]\d+\.\d +– ", output)
     assert Embedding.objects.count() == 48
     assert describe(str(copies[0])).dimension == describe("demo").dimension
     original, first, second = (

@@ -1,4 +1,7 @@
-"""Trains the demo model from scratch: `python -m demo.train --minutes 60`.
+"""Trains the demo model from scratch: `python -m demo.training.train --minutes 60`.
+
+It writes the weights, their configuration and the byte-pair vocabulary to `demo/model/`, and the
+scenes that it drew to `var/demo-training/`. `--resume` goes on from the weights that are there.
 
 The model learns from scenes of the training partition only. A caption is a true answer for
 every image of the batch that shows the facts it states, so that the loss asks for exactly what
@@ -27,9 +30,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from demo.captions import FACTS, Caption, write_caption
+from benchmark.scoring.metrics import average_precision_at_k
 from demo.drawing import render
 from demo.scenes import ATTRIBUTES, Scene, scene
+from demo.training.captions import FACTS, Caption, write_caption
 from retrieval.encoding.model_specs import CONFIG_NAME, DEMO_MODEL_DIR, WEIGHTS_NAME
 from retrieval.encoding.open_clip_import import open_clip_module
 
@@ -257,9 +261,8 @@ def validate(data: TrainingSet, model: Any) -> float:
         truth = true_pairs(data.caption_codes[picks], facts)
         said = functional.normalize(model.encode_text(data.tokens[picks]), dim=-1)
         ranked = (said @ torch.cat(seen).T).argsort(dim=1, descending=True)[:, :50]
-    hits = torch.gather(truth, 1, ranked).float()
-    precision = hits.cumsum(1) / torch.arange(1, 51)
-    return float(((precision * hits).sum(1) / truth.sum(1).clamp(max=50)).mean())
+    hits = torch.gather(truth, 1, ranked).numpy()
+    return float(average_precision_at_k(hits, truth.sum(1).numpy(), 50).mean())
 
 
 def save(model: nn.Module, config: dict[str, Any]) -> None:

@@ -7,14 +7,17 @@ is also true of. Captions that state exactly what a demo query asks are never wr
 from __future__ import annotations
 
 import random
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
-from demo.queries import FORBIDDEN_CAPTIONS
+from demo.queries import QUERIES
 from demo.scenes import ATTRIBUTES, Scene
-from demo.species import read_toml
 
 FACTS = ("species", "plan", "group", *ATTRIBUTES[1:3], "age", *ATTRIBUTES[3:])
-WORDS = read_toml("words.toml")
+FORBIDDEN = frozenset(frozenset(query.shows.items()) for query in QUERIES if len(query.shows) > 1)
+"""Sets of facts that no caption may state exactly."""
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ def write_caption(scene: Scene, rng: random.Random) -> Caption:
     while True:
         stated = _choose(scene, rng)
         facts = frozenset((name, scene.fact(name)) for name in stated)
-        if stated and facts not in FORBIDDEN_CAPTIONS:
+        if stated and facts not in FORBIDDEN:
             return Caption(_word(scene, stated, rng), facts)
 
 
@@ -59,33 +62,29 @@ def _nouns(scene: Scene, stated: set[str], rng: random.Random) -> tuple[str, str
             return name, name
         return name, name + ("es" if name.endswith(("x", "sh", "ch")) else "s")
     if "plan" in stated:
-        return rng.choice(kind.body_plan.nouns)
-    group = kind.body_plan.iconic_group
-    nouns: list[tuple[str, str]]
-    nouns = WORDS["group"][group] if "group" in stated else WORDS["animal"]
-    return rng.choice(nouns)
+        nouns = WORDS["plan"][kind.plan]["nouns"]
+    elif "group" in stated:
+        nouns = WORDS["group"][kind.body_plan.iconic_group]
+    else:
+        nouns = WORDS["animal"]
+    one, many = rng.choice(nouns)
+    return one, many
 
 
 def _behavior(scene: Scene, stated: set[str], rng: random.Random) -> str:
-    plan = scene.kind.body_plan
+    phrases = WORDS["behavior"][scene.behavior]
     if stated & {"species", "plan"}:
-        if scene.behavior in plan.words and rng.random() < 0.6:
-            return rng.choice(plan.words[scene.behavior])
-        if scene.behavior == "feeding" and rng.random() < 0.6:
-            meal = rng.choice(plan.foods)
+        own = WORDS["plan"][scene.kind.plan]
+        if scene.behavior in own and rng.random() < 0.6:
+            phrases = own[scene.behavior]
+        elif scene.behavior == "feeding" and rng.random() < 0.6:
+            meal = rng.choice(own["foods"])
             if meal.startswith("from"):
                 return f"feeding {meal}"
-            mouth = "bill" if plan.iconic_group == "Birds" else "mouth"
-            return rng.choice(
-                (
-                    f"eating {meal}",
-                    f"feeding on {meal}",
-                    f"with {meal} in its {mouth}",
-                    f"holding {meal}",
-                )
-            )
-    phrases: list[str] = WORDS["behavior"][scene.behavior]
-    return rng.choice(phrases)
+            mouth = "bill" if scene.fact("group") == "Birds" else "mouth"
+            patterns = "eating {}", "feeding on {}", f"with {{}} in its {mouth}", "holding {}"
+            return rng.choice(patterns).format(meal)
+    return str(rng.choice(phrases))
 
 
 def _word(scene: Scene, stated: set[str], rng: random.Random) -> str:

@@ -1,7 +1,12 @@
-"""Damaged copies of the demo's model, which stand for other models: noise is added to its weights.
+"""Damages copies of the demo's model and measures a pool of them.
 
-Their mistakes are those of the demo's model and of independent noise; real models share more of
-their mistakes, so that a pool of them gains less.
+Run `python -m demo.training.variants` beside a running demo, with its VAR_DIR. It writes copies
+with noise in their weights to `VAR_DIR/demo_models/` and has the demo's worker embed the images by
+each. Then it prints what share of the relevant images their orders bring up early, and how far
+labels of a pool mis-score each model.
+
+The copies stand for other models. Their mistakes are those of the demo's model and of independent
+noise; real models share more of their mistakes, so that a pool of them gains less.
 """
 
 from __future__ import annotations
@@ -13,15 +18,26 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from django.conf import settings
+from safetensors.numpy import load_file, save
 
+from annotator.models import User
 from benchmark.scoring.correlation import tau_b
 from benchmark.scoring.evaluation import score_runs
 from benchmark.scoring.measures import parse_measures
+from benchmark.scoring.metrics import recall_at_k
 from benchmark.scoring.qrels import Qrels
 from benchmark.scoring.run_files import Ranking
+from core.commands.progress import Progress
 from core.files import whole_file
+from demo.queries import JUDGED, QUERIES
+from demo.release import relevant_images
+from demo.steps import DemoError, demo_embed
 from labeling.candidates.fusion import fused
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.text_vectors import text_vector
 from retrieval.encoding.model_specs import DEMO_MODEL_DIR, WEIGHTS_NAME
+from retrieval.ranking.selectors import rank_images
 
 COUNT: Final = 5
 #: Standard deviation of the noise, as a share of that of each matrix of weights.
@@ -31,6 +47,49 @@ LABELS: Final = (50, 100, 300)
 #: How many of a pool's first images are judged, where its labels score the models.
 POOLED: Final = 100
 MEASURE: Final = "AP@50"
+
+
+def main() -> None:
+    """Embed what isn't yet, then measure; SystemExit where the worker can't embed."""
+    names = [str(one) for one in write_variants(Path(settings.VAR_DIR) / "demo_models")]
+    admin = User.objects.get(username="admin")
+    for name in names:
+        try:
+            with Progress("images", title=f"Embedding by {name}") as show:
+                demo_embed(by=admin, progress=show, model_name=name)
+        except DemoError as error:
+            raise SystemExit(str(error)) from error
+    models = [embedding_model_get_or_create(name=name) for name in names]
+    rankings, truth = [], []
+    for query in (*QUERIES, *JUDGED):
+        if relevant := relevant_images(query):
+            vectors = [text_vector(model, query.query_text) for model in models]
+            ranked = [
+                rank_images(model=model, text_vector=vector, limit=None)
+                for model, vector in zip(models, vectors, strict=True)
+            ]
+            rankings.append([[image_id for image_id, _ in ranking] for ranking in ranked])
+            truth.append(relevant)
+    print(
+        f"{len(truth)} queries over the whole corpus: relevant images among the first "
+        f"{', '.join(map(str, LABELS))} labels"
+    )
+    found = [shares_found(*query) for query in zip(rankings, truth, strict=True)]
+    for order in found[0]:
+        shares = np.mean([one[order] for one in found], axis=0)
+        print(f"  {order:<24}" + "".join(f"{share:>8.3f}" for share in shares))
+    print(
+        f"\n{MEASURE} by labels of a pool's first {POOLED} images, in points more than by the "
+        "complete truth: pool's models, other models; τ-b with the true ranking"
+    )
+    for pool, figures in pool_errors(rankings, truth).items():
+        shown = zip(figures, ("+.1f", "+.1f", ".2f"), strict=True)
+        texts = ("–" if np.isnan(one) else format(one, form) for one, form in shown)
+        print(f"  {pool:<24}" + "".join(f"{text:>8}" for text in texts))
+    print(
+        "\nTo label by them, start the demo with this, and have open queries renewed by "
+        f"refresh_lists:\nPOOL_MODELS={','.join(names)}"
+    )
 
 
 def write_variants(folder: Path) -> list[Path]:
@@ -53,8 +112,6 @@ def write_variants(folder: Path) -> list[Path]:
 
 def _damaged(seed: int) -> bytes:
     """The weights with noise, as safetensors."""
-    from safetensors.numpy import load_file, save
-
     rng = np.random.default_rng(seed)
     weights = load_file(DEMO_MODEL_DIR / WEIGHTS_NAME)
     for name, values in sorted(weights.items()):
@@ -80,8 +137,8 @@ def shares_found(
     """
 
     def found(order: Sequence[int]) -> list[float]:
-        hits = np.isin(order, list(relevant)).cumsum()
-        return [float(hits[min(count, len(order)) - 1] / len(relevant)) for count in LABELS]
+        hits = np.isin(order, list(relevant))
+        return list(map(float, recall_at_k(hits, len(relevant), LABELS)))
 
     return {
         "one model (mean)": np.mean([found(one) for one in rankings], axis=0).tolist(),
@@ -142,3 +199,7 @@ def pool_errors(
         "one model (mean)": np.mean(alone, axis=0).tolist(),
         f"all {len(models)}, fused": errors(fusion, models),
     }
+
+
+if __name__ == "__main__":
+    main()
