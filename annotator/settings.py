@@ -454,7 +454,7 @@ SPECTACULAR_SETTINGS = {
         "JobState": "core.jobs.models.Job.State",
         "FlagKind": "retrieval.flags.models.ImageFlag.Kind",
         "Relevance": "labeling.judging.models.Relevance",
-        "JudgmentSource": "labeling.judging.models.JudgmentSource",
+        "JudgmentSource": "labeling.judging.sources.SOURCE_CHOICES",
         "RejectReason": "labeling.queries.models.Query.RejectReason",
         "QuerySplit": "labeling.queries.models.Query.Split",
         "RunKind": "benchmark.runs.models.Run.Kind",

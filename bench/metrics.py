@@ -196,7 +196,7 @@ def _theirs(inputs: Inputs, evaluate: Evaluate, *, convert: bool) -> tuple[float
         values = read(found)
         for measure in inputs.measures:
             # Their AP@k is over R, ours over min(k, R).
-            k = measure.k if measure.kind == "AP" and measure.k else CORPUS
+            k = measure.k if measure.name == "AP" and measure.k else CORPUS
             means[measure.key][number] = np.mean(
                 [values[str(q), measure.key] * totals[q] / min(totals[q], k) for q in queries]
             )

@@ -25,21 +25,12 @@ from benchmark.runs.services import rankings_on
 from benchmark.scoring.bias import PartScores, PoolBias, Tops, pool_bias, read_tops
 from benchmark.scoring.evaluation import fixed_ranks
 from benchmark.scoring.measures import parse_measure
+from labeling.judging.sources import JudgmentSource
 
 #: An image counts as a model's find within so many of its first.
 FIRSTS: Final = (10, 50, 100)
 USUAL_FIRST: Final = 50
-#: Where people met an image, see `benchmark.releases.snapshot.release_files`.
-SOURCES: Final = {
-    "list": "Candidate list",
-    "learned": "Order that learns",
-    "audit": "Audits",
-    "search": "Search",
-    "similar": "More like this",
-    "import": "Import",
-    "second": "Second opinions",
-    "run": "Submitted runs",
-}
+_HEADINGS: Final = {str(one): one.heading for one in JudgmentSource}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +47,7 @@ class Origin:
     @property
     def title(self) -> str:
         """What pages call the source."""
-        return SOURCES.get(self.source, self.source)
+        return _HEADINGS.get(self.source, self.source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.http import Http404, QueryDict
 
-from benchmark.leaderboard.selectors import PAPER_MEASURES, BoardRuns
+from benchmark.leaderboard.selectors import BoardRuns
 from benchmark.leaderboard.tables import (
     ALL,
     GROUPINGS,
@@ -23,7 +23,7 @@ from benchmark.leaderboard.tables import (
     subsets,
 )
 from benchmark.runs.models import Run
-from benchmark.scoring.measures import mean_name, parse_measure
+from benchmark.scoring.measures import HEADLINES, parse_measure
 from core.address_choices import chosen, chosen_id, chosen_ids
 
 #: The table of every measure over all queries, beside those of `GROUPINGS`.
@@ -54,7 +54,7 @@ class Choice:
     @property
     def fields(self) -> list[tuple[str, str]]:
         """What differs from the usual, as fields of a form, without the runs."""
-        usual = Choice(measure=PAPER_MEASURES[Run.Task(self.task)][0])
+        usual = Choice(measure=HEADLINES[self.task][0])
         order = "" if self.descending else "asc"
         pairs = [
             ("task", self.task, usual.task),
@@ -168,15 +168,14 @@ def measure_options(keys: Iterable[str], task: str) -> list[tuple[str, list[tupl
     """Measures by kind, for choosing one: (kind, [(key, title of the mean)])."""
     kinds: dict[str, list[tuple[str, str]]] = {}
     for key in keys:
-        kind = _KINDS.get(parse_measure(key).kind, "Others")
-        kinds.setdefault(kind, []).append((key, mean_title(key, task)))
+        kinds.setdefault(parse_measure(key).kind.title, []).append((key, mean_title(key, task)))
     return list(kinds.items())
 
 
 def read_measure(parameters: QueryDict, task: str) -> str:
     """The key of the measure that an address names, by default the task's first. Http404 for a
     name of none."""
-    text = parameters.get("measure") or PAPER_MEASURES[Run.Task(task)][0]
+    text = parameters.get("measure") or HEADLINES[task][0]
     try:
         return parse_measure(text).key
     except ValueError as error:
@@ -200,20 +199,6 @@ def mean_title(key: str, task: str = Run.Task.FULL) -> str:
 
     Measures over the whole of the fixed lists are called without their cut-off, as in the paper.
     """
-    if task == Run.Task.RERANK and key in PAPER_MEASURES[Run.Task.RERANK]:
-        return {"AP": "AP", "nDCG": "nDCG", "RR": "MRR"}[key.partition("@")[0]]
-    return mean_name(parse_measure(key))
-
-
-_KINDS: Final = {
-    "AP": "Average precision",
-    "nDCG": "Discounted cumulative gain",
-    "RR": "Reciprocal rank",
-    "P": "Precision",
-    "R": "Recall",
-    "CappedR": "Recall over min(k, R)",
-    "Success": "Hit among the first k",
-    "UncappedAP": "Average precision over R",
-    "ERR": "Expected reciprocal rank",
-    "Judged": "Share that was judged",
-}
+    measure = parse_measure(key)
+    whole = task == Run.Task.RERANK and key in HEADLINES[task]
+    return measure.kind.headline if whole else measure.mean_name

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.leaderboard import charts, statistics
-from benchmark.leaderboard.choice import mean_title, read_measure, visible
+from benchmark.leaderboard.choice import read_measure, visible
 from benchmark.leaderboard.page import scale_of
 from benchmark.leaderboard.run_page import image_ids_of, only_by, relevant_ids, row_of
 from benchmark.leaderboard.selectors import BoardRuns, board_runs, splits_of
@@ -122,7 +122,6 @@ def _comparison(
     a, b = board.of(measure)[[row_a, row_b]]
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
-    title = mean_title(measure, first.task)
     tests = statistics.p_values(runs, board, row_a, row_b, measure)
     pairs = _pairs(runs, board.query_ids.tolist(), first, second, a, b, measure)
     return {
@@ -136,7 +135,7 @@ def _comparison(
             first.name,
             second.name,
             list(zip(a.tolist(), b.tolist(), strict=True)),
-            measure=title.removeprefix("m") if title.startswith("mAP") else measure,
+            measure=measure,
             scale=scale_of(measure),
         ),
     }

@@ -26,6 +26,7 @@ from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot
 from benchmark.scoring.correlation import Correlations, correlations, read_scores
+from benchmark.scoring.measures import HEADLINES
 from core.access import require_evaluator
 from core.address_choices import chosen
 
@@ -35,8 +36,8 @@ FEWEST: Final = 3
 HIGH: Final = 0.8
 #: Unless others are chosen, those of Table 5 that there are here.
 USUAL: Final = {
-    Run.Task.FULL: ("AP@50", "nDCG@50", "RR@50", "P@1", "R@1", "R@5", "R@10", "Rprec", "AP@R"),
-    Run.Task.RERANK: ("AP@100", "nDCG@100", "RR@100", "P@1", "R@5", "R@10", "Rprec", "AP@R"),
+    Run.Task.FULL: (*HEADLINES["full"], "P@1", "R@1", "R@5", "R@10", "Rprec", "AP@R"),
+    Run.Task.RERANK: (*HEADLINES["rerank"], "P@1", "R@5", "R@10", "Rprec", "AP@R"),
 }
 #: Steps of the heat, from 0 to 1.
 STEPS: Final = 5

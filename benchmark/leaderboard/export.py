@@ -17,7 +17,7 @@ from django.utils.safestring import mark_safe
 from benchmark.leaderboard import page, statistics
 from benchmark.leaderboard.choice import Choice, mean_title
 from benchmark.leaderboard.latex import leaderboard_tex
-from benchmark.leaderboard.selectors import PAPER_MEASURES, BoardRuns, published_runs
+from benchmark.leaderboard.selectors import BoardRuns, published_runs
 from benchmark.leaderboard.tables import (
     BOTH,
     SPLITS,
@@ -34,6 +34,7 @@ from benchmark.releases.formats.writing import spreadsheet_text
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.runs.services import CARD_FIELDS
+from benchmark.scoring.measures import HEADLINES
 
 CONTENT_TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
@@ -92,7 +93,7 @@ def leaderboard_csv(release: Release) -> str:
     """
     tasks = [published_runs(release, task) for task in Run.Task.values]
     measures = list(dict.fromkeys(key for runs in tasks for key in runs.measures))
-    spans = [key for task in Run.Task for key in PAPER_MEASURES[task]]
+    spans = [key for task in Run.Task.values for key in HEADLINES[task]]
     columns = [
         *("release", "version", "task", "run", "name", "kind", "first_stage", "rerank_depth"),
         *(name for name in CARD if name != "description"),

@@ -31,6 +31,7 @@ from benchmark.leaderboard.tables import (
 )
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
+from benchmark.scoring.measures import parse_measure
 
 #: Runs drawn by category unless others are chosen.
 DRAWN_BY_CATEGORY: Final = 3
@@ -106,9 +107,8 @@ class Shown:
 
 
 def scale_of(measure: str) -> float:
-    """What figures of a measure are multiplied by where they are drawn: percent, but for
-    reciprocal ranks."""
-    return 1.0 if measure.startswith("RR") else 100.0
+    """What figures of a measure are multiplied by where they are drawn."""
+    return 100.0 if parse_measure(measure).kind.in_percent else 1.0
 
 
 def drawn_name(run: Run) -> str:

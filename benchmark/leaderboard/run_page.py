@@ -10,7 +10,6 @@ import numpy as np
 
 from benchmark.leaderboard import statistics
 from benchmark.leaderboard.selectors import (
-    PAPER_MEASURES,
     BoardRuns,
     board_runs,
     cached,
@@ -40,7 +39,7 @@ from benchmark.runs.selectors import (
 )
 from benchmark.runs.services import rankings_on
 from benchmark.runs.store import RunDamaged
-from benchmark.scoring.measures import mean_name, parse_measures
+from benchmark.scoring.measures import HEADLINES, parse_measures
 from benchmark.scoring.run_files import Ranking
 from benchmark.scoring.ties import TieRange, tie_range
 from labeling.candidates.selectors import candidate_ranks
@@ -189,7 +188,7 @@ def tie_lines(
     except RunDamaged:
         return []
     return [
-        (mean_name(one), "–".join(printed(one.key, bound) for bound in moved[one.key]))
+        (one.mean_name, "–".join(printed(one.key, bound) for bound in moved[one.key]))
         for one in chosen
         if one.key in moved
     ]
@@ -214,7 +213,7 @@ def version_lines(user: Any, run: Run) -> list[VersionLine]:
             kept = np.isin(score.query_ids, list(both))
             figures = tuple(
                 printed(key, float(np.array(score.measures[key])[kept].mean()))
-                for key in PAPER_MEASURES[Run.Task(run.task)]
+                for key in HEADLINES[run.task]
             )
             lines.append(VersionLine(score.release, split, len(both), figures))
     return lines

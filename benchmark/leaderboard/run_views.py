@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 
 from benchmark.leaderboard import run_page as page
 from benchmark.leaderboard.choice import mean_title, read_measure, visible
-from benchmark.leaderboard.selectors import PAPER_MEASURES, BoardRuns, splits_of
+from benchmark.leaderboard.selectors import BoardRuns, splits_of
 from benchmark.leaderboard.tables import GROUPINGS, SPLITS, printed, ranks_among
 from benchmark.releases.access import labels_visible_to
 from benchmark.releases.models import Release
@@ -31,6 +31,7 @@ from benchmark.runs.selectors import (
 )
 from benchmark.runs.store import RunDamaged
 from benchmark.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
+from benchmark.scoring.measures import HEADLINES
 from core.access import Role, at_least
 from core.address_choices import chosen, chosen_id, chosen_page
 from labeling.queries.models import Query
@@ -59,7 +60,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         if run.ready:
             context |= _scores(request, run, release) | {"releases": releases}
             context["versions"] = page.version_lines(request.user, run)
-            measures = PAPER_MEASURES[Run.Task(run.task)]
+            measures = HEADLINES[run.task]
             context["version_columns"] = [mean_title(one, run.task) for one in measures]
     except NoSnapshot as error:
         context["trouble"] = str(error)
@@ -222,7 +223,7 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
 
 def _figures(runs: BoardRuns, board: Any, row: int, place: int, task: str) -> list[dict[str, Any]]:
     figures = []
-    for measure in PAPER_MEASURES[Run.Task(task)]:
+    for measure in HEADLINES[task]:
         values = board.of(measure)[:, [place]]
         if not np.isnan(values[row, 0]):
             figures.append(

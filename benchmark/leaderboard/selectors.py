@@ -22,18 +22,12 @@ from benchmark.runs.selectors import release_queries, runs_visible_to, task_qrel
 from benchmark.scoring import hidden
 from benchmark.scoring.evaluation import scored_query_ids
 from benchmark.scoring.hidden import LabelsHidden
-from benchmark.scoring.measures import DEFAULT_MEASURES
+from benchmark.scoring.measures import DEFAULT_MEASURES, HEADLINES
 from core.cache import LruCache
 
 #: Runs whose scores a process remembers; one of 250 queries takes 90 kB.
 REMEMBERED: Final = 400
 CACHE_SECONDS: Final = 24 * 3600
-#: The measures of the paper's tables: cut at 50 over the corpus, whole within the fixed 100.
-PAPER_MEASURES: Final = {
-    Run.Task.FULL: ("AP@50", "nDCG@50", "RR@50"),
-    Run.Task.RERANK: ("AP@100", "nDCG@100", "RR@100"),
-}
-
 #: How far the labels cover a run's images, beside what it scores.
 COVERAGE: Final = ("Judged@10", "Judged@50", "Bpref", "RBPresidual")
 #: With a smaller share of its first 10 images judged, a run is marked.
@@ -91,7 +85,7 @@ class BoardRuns:
 
     def main_measures(self, split: str) -> tuple[str, ...]:
         """Keys of the measures of a split's first table, the first of them sorting it."""
-        return hidden.MEASURES if self.labels_hidden(split) else PAPER_MEASURES[Run.Task(self.task)]
+        return hidden.MEASURES if self.labels_hidden(split) else HEADLINES[self.task]
 
     def coverage(self, split: str) -> list[str]:
         """Those of COVERAGE that the reader may see beside a split's first table; none for

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from benchmark.releases.snapshot.snapshot import SnapshotQuery
 from benchmark.scoring.hidden import LabelsHidden, Summary
+from benchmark.scoring.measures import parse_measure
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -275,7 +276,7 @@ def printed(measure: str, value: float | None) -> str:
     """As the paper prints it: percent with one decimal, reciprocal ranks from 0 to 1 with two."""
     if value is None:
         return "–"
-    return f"{value:.2f}" if measure.startswith("RR") else f"{100 * value:.1f}"
+    return f"{100 * value:.1f}" if parse_measure(measure).kind.in_percent else f"{value:.2f}"
 
 
 def _cell(measure: str, mean: float, best: bool) -> Cell:
@@ -286,7 +287,7 @@ def _cell(measure: str, mean: float, best: bool) -> Cell:
 def _best(means: Floats, column: Column, board: Board) -> Collection[int]:
     """Rows that print the column's highest figure; none where fewer than two compete, or where
     more is not better."""
-    if column.measure == "RBPresidual" or column.measure.startswith("Judged@"):
+    if not parse_measure(column.measure).kind.more_is_better:
         return ()
     rows = [
         row for row in range(len(means)) if row not in board.oracles and not np.isnan(means[row])

@@ -21,7 +21,6 @@ from benchmark.leaderboard.choice import (
 )
 from benchmark.leaderboard.export import CONTENT_TYPES, export, file_name
 from benchmark.leaderboard.selectors import (
-    PAPER_MEASURES,
     BoardRuns,
     board_runs,
     releases_with_runs,
@@ -35,6 +34,7 @@ from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot
 from benchmark.scoring.fusion import METHODS, NORMALIZATIONS
 from benchmark.scoring.hidden import TOO_FEW_SENTENCE
+from benchmark.scoring.measures import HEADLINES
 from core.access import Role, at_least, require_evaluator, require_role
 from core.errors import Conflict
 from core.jobs.models import Job
@@ -108,7 +108,7 @@ def _tabs(choice: Choice) -> list[dict[str, Any]]:
             "title": title,
             "current": choice.task == task,
             "address": Choice(
-                task=task, split=choice.split, measure=PAPER_MEASURES[task][0], view=choice.view
+                task=task, split=choice.split, measure=HEADLINES[task][0], view=choice.view
             ).address(),
         }
         for task, title in titles.items()

@@ -17,13 +17,13 @@ from benchmark.runs.services import run_score_elsewhere, run_values
 from benchmark.runs.store import RunDamaged
 from benchmark.scoring.correlation import tau_b
 from benchmark.scoring.evaluation import scored_query_ids
-from benchmark.scoring.measures import parse_measures
+from benchmark.scoring.measures import HEADLINES, parse_measures
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error
 
 JOB_KIND: Final = "rescore_runs"
 #: What a version's difference tells of runs, by task; the first orders them.
-MEASURES: Final = {Run.Task.FULL: ("AP@50", "nDCG@50"), Run.Task.RERANK: ("AP@100", "nDCG@100")}
+MEASURES: Final = {task: keys[:2] for task, keys in HEADLINES.items()}
 _Scored = tuple[Run, RunScores, dict[str, Any]]
 """A run, its scores on the version before, and its values by the labels of the new one."""
 
@@ -97,7 +97,7 @@ def run_changes(*, release: Release, snapshot: Snapshot) -> list[dict[str, Any]]
 
 def _values(run: Run, data: ReleaseData) -> dict[str, Any]:
     try:
-        return run_values(run, data, parse_measures(MEASURES[Run.Task(run.task)]))
+        return run_values(run, data, parse_measures(MEASURES[run.task]))
     except RunDamaged:
         return {}
 
@@ -111,7 +111,7 @@ def _table(
     query_ids = scored_query_ids(qrels).tolist()
     both = {one for one in query_ids if one in was and was[one].split == now[one].split == split}
     both.intersection_update(*(old.query_ids for _, old, _ in scored))
-    measures = MEASURES[Run.Task(task)]
+    measures = MEASURES[task]
 
     def means(of: list[int], values: dict[str, Any]) -> list[float]:
         kept = np.isin(of, list(both))

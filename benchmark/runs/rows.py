@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import Any, Final
+from typing import Any
 
 from django.db.models import F
 
@@ -13,11 +13,8 @@ from benchmark.releases.selectors import LONG_FIELDS
 from benchmark.runs.models import Run, RunScores
 from benchmark.runs.selectors import NoSnapshot, can_delete, can_edit, can_publish, release_queries
 from benchmark.scoring import hidden
-from benchmark.scoring.measures import Measure, mean_name, parse_measure
+from benchmark.scoring.measures import HEADLINES, parse_measure
 from core.jobs.models import Job
-
-#: The measure that INQUIRE reports first, of each task; re-ranking is scored over the whole list.
-HEADLINES: Final = {Run.Task.FULL: Measure("AP", 50), Run.Task.RERANK: Measure("AP", 100)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +97,9 @@ def split_means(user: Any, run: Run, scores: RunScores) -> dict[str, dict[str, f
 
 def _figures(user: Any, run: Run, scores: RunScores | None) -> list[tuple[str, str, float]]:
     means = split_means(user, run, scores) if scores is not None else {}
-    usual = HEADLINES[Run.Task(run.task)]
+    usual = HEADLINES[run.task][0]
     return [
-        (split, mean_name(measure), 100 * by_measure[measure.key])
+        (split, parse_measure(key).mean_name, 100 * by_measure[key])
         for split, by_measure in means.items()
-        for measure in [usual if usual.key in by_measure else parse_measure(hidden.MEASURES[0])]
+        for key in [usual if usual in by_measure else hidden.MEASURES[0]]
     ]

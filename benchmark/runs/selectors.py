@@ -18,7 +18,7 @@ from benchmark.releases.models import Release
 from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
 from benchmark.runs.models import Run, RunScores
 from benchmark.scoring.evaluation import fit_queries, restrict
-from benchmark.scoring.measures import DEFAULT_MEASURES, JUDGED_KINDS, Measure
+from benchmark.scoring.measures import DEFAULT_MEASURES, Measure
 from benchmark.scoring.qrels import Qrels
 from core import storage
 from core.access import Role, at_least, is_evaluator
@@ -76,7 +76,7 @@ def release_measures(release: Release) -> list[Measure]:
     """The measures that runs are scored by; how much was judged isn't among them where the release
     doesn't say. NoSnapshot: see `release_data`."""
     known = release_data(release).header.negatives_known
-    return [measure for measure in DEFAULT_MEASURES if known or measure.kind not in JUDGED_KINDS]
+    return [one for one in DEFAULT_MEASURES if known or not one.kind.needs_judged]
 
 
 def fixed_lists(release: Release) -> dict[int, npt.NDArray[np.int64]]:

@@ -7,16 +7,15 @@ and the smaller image id first among equal scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmark.scoring import expectations, metrics
-from benchmark.scoring.measures import JUDGED_KINDS, Measure
-from benchmark.scoring.metrics import Floats, HitRanks, Integers
+from benchmark.scoring.measures import Chance, Graded, Kind, Measure, Places
+from benchmark.scoring.metrics import DEEPEST, Floats, HitRanks, Integers
 from benchmark.scoring.qrels import Qrels, fit
 from benchmark.scoring.run_files import Ranking
 
@@ -24,126 +23,6 @@ Run = Mapping[int, Ranking]
 
 #: Of the hash table in which images are looked up; a power of 2.
 _SLOTS: Final = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class _Graded:
-    """Where images with a gain above 0 stand."""
-
-    hits: HitRanks
-    """(s, r)"""
-    gains: Integers
-    """(h,) of these."""
-    all_gains: list[Integers]
-    """Of every judged image of each of the s queries."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where images stand in the rankings of r runs for s queries, as far as measures look."""
-
-    hits: HitRanks
-    """(s, r) of relevant images."""
-    judged: HitRanks
-    """(s, r) of judged images."""
-    totals: Integers
-    """(s, 1) how many images of each query are relevant."""
-    judged_totals: Integers
-    """(s, 1) how many were judged."""
-    graded: _Graded | None
-    """Where there are gains."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Chance:
-    """What the expectation for a random order follows from, each of shape (s,)."""
-
-    totals: Integers
-    judged_totals: Integers
-    sizes: Integers
-    """How many images are put in order."""
-    all_gains: list[Integers] | None
-    """Of every judged image of each query, where there are gains."""
-
-
-#: Of each kind with a cut-off: its scores, and what chance gives; None where that isn't known.
-_CUT: Final[
-    dict[
-        str,
-        tuple[
-            Callable[[_Places, list[int]], Floats], Callable[[_Chance, list[int]], Floats] | None
-        ],
-    ]
-] = {
-    "AP": (
-        lambda at, ks: metrics.average_precision_at_k(at.hits, at.totals, ks),
-        lambda of, ks: expectations.random_average_precision_at_k(of.totals, of.sizes, ks),
-    ),
-    "nDCG": (
-        lambda at, ks: _ndcg(at, ks),
-        lambda of, ks: _random_ndcg(of, ks),
-    ),
-    "RR": (
-        lambda at, ks: metrics.reciprocal_rank_at_k(at.hits, ks),
-        lambda of, ks: expectations.random_reciprocal_rank_at_k(of.totals, of.sizes, ks),
-    ),
-    "P": (
-        lambda at, ks: metrics.precision_at_k(at.hits, ks),
-        lambda of, ks: expectations.random_precision_at_k(of.totals, of.sizes, ks),
-    ),
-    "R": (
-        lambda at, ks: metrics.recall_at_k(at.hits, at.totals, ks),
-        lambda of, ks: expectations.random_recall_at_k(of.totals, of.sizes, ks),
-    ),
-    "CappedR": (
-        lambda at, ks: metrics.capped_recall_at_k(at.hits, at.totals, ks),
-        lambda of, ks: expectations.random_capped_recall_at_k(of.totals, of.sizes, ks),
-    ),
-    "Success": (
-        lambda at, ks: metrics.success_at_k(at.hits, ks),
-        lambda of, ks: expectations.random_success_at_k(of.totals, of.sizes, ks),
-    ),
-    "UncappedAP": (
-        lambda at, ks: metrics.uncapped_average_precision_at_k(at.hits, at.totals, ks),
-        lambda of, ks: expectations.random_uncapped_average_precision_at_k(of.totals, of.sizes, ks),
-    ),
-    "ERR": (lambda at, ks: _expected_reciprocal_rank(at, ks), None),
-    "Judged": (
-        lambda at, ks: metrics.judged_at_k(at.judged, ks),
-        lambda of, ks: expectations.random_judged_at_k(of.judged_totals, of.sizes, ks),
-    ),
-}
-#: The same of each kind without.
-_WHOLE: Final[dict[str, tuple[Callable[[_Places], Floats], Callable[[_Chance], Floats]]]] = {
-    "Rprec": (
-        lambda at: metrics.r_precision(at.hits, at.totals),
-        lambda of: expectations.random_r_precision(of.totals, of.sizes),
-    ),
-    "AP@R": (
-        lambda at: metrics.average_precision_at_r(at.hits, at.totals),
-        lambda of: expectations.random_average_precision_at_r(of.totals, of.sizes),
-    ),
-    "AP": (
-        lambda at: metrics.average_precision(at.hits, at.totals),
-        lambda of: expectations.random_average_precision(of.totals, of.sizes),
-    ),
-    "Bpref": (
-        lambda at: metrics.bpref(at.hits, at.judged, at.totals, at.judged_totals),
-        lambda of: expectations.random_bpref(of.totals, of.judged_totals),
-    ),
-    "RBP": (
-        lambda at: metrics.rank_biased_precision(at.hits),
-        lambda of: expectations.random_rank_biased_precision(of.totals, of.sizes),
-    ),
-    "RBPresidual": (
-        lambda at: metrics.rank_biased_residual(at.judged),
-        lambda of: expectations.random_rank_biased_residual(of.judged_totals, of.sizes),
-    ),
-}
-#: Kinds that look no further than the first R images.
-_WITHIN_R: Final = ("Rprec", "AP@R")
-#: Kinds that use gains where there are some.
-_GRADED: Final = ("nDCG", "ERR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +98,12 @@ def score_runs(runs: Sequence[Run], qrels: Qrels, measures: Sequence[Measure]) -
     totals, judged_totals = qrels.totals()[scored], qrels.sizes()[scored]
     hits, judged = _found(runs, qrels, _depths(measures, totals), _judged_depth(measures))
     graded = None
-    if qrels.gains is not None and any(measure.kind in _GRADED for measure in measures):
+    if qrels.gains is not None and any(one.kind.graded for one in measures):
         graded = _graded(runs, qrels, _depths(measures, totals))
-    at = _Places(hits, judged, totals[:, np.newaxis], judged_totals[:, np.newaxis], graded)
-    by_key = {one.key: _WHOLE[one.kind][0](at) for one in measures if one.k is None}
+    at = Places(hits, judged, totals[:, np.newaxis], judged_totals[:, np.newaxis], graded)
+    by_key: dict[str, Floats] = {}
     for kind, cuts in _cuts_by_kind(measures).items():
-        by_key |= _columns(kind, cuts, _CUT[kind][0](at, cuts))
+        by_key |= _columns(kind, cuts, kind.score(at, cuts))
     return {measure.key: np.ascontiguousarray(by_key[measure.key].T) for measure in measures}
 
 
@@ -240,12 +119,11 @@ def random_scores(
     scored = _scored(qrels)
     totals, judged_totals = qrels.totals()[scored], qrels.sizes()[scored]
     sizes = np.broadcast_to(np.asarray(corpus_size, dtype=np.int64), totals.shape)
-    of = _Chance(totals, judged_totals, sizes, None if qrels.gains is None else _all_gains(qrels))
-    by_key = {one.key: _WHOLE[one.kind][1](of) for one in measures if one.k is None}
+    of = Chance(totals, judged_totals, sizes, None if qrels.gains is None else _all_gains(qrels))
+    by_key: dict[str, Floats] = {}
     for kind, cuts in _cuts_by_kind(measures).items():
-        expected = _CUT[kind][1]
-        if expected is not None:
-            by_key |= _columns(kind, cuts, expected(of, cuts))
+        if kind.chance is not None:
+            by_key |= _columns(kind, cuts, kind.chance(of, cuts))
     keys = [measure.key for measure in measures if measure.key in by_key]
     return {key: np.ascontiguousarray(by_key[key]) for key in keys}
 
@@ -323,33 +201,32 @@ def _scored(qrels: Qrels) -> npt.NDArray[np.bool_]:
     return qrels.totals() > 0
 
 
-def _cuts_by_kind(measures: Iterable[Measure]) -> dict[str, list[int]]:
-    """The cut-offs of each kind that has one, each once."""
-    kinds: dict[str, list[int]] = {}
+def _cuts_by_kind(measures: Iterable[Measure]) -> dict[Kind, list[int]]:
+    """The cut-offs of each kind, each once; none of a kind without."""
+    kinds: dict[Kind, list[int]] = {}
     for measure in dict.fromkeys(measures):
-        if measure.k is not None:
-            kinds.setdefault(measure.kind, []).append(measure.k)
+        kinds.setdefault(measure.kind, []).extend([measure.k] if measure.k else [])
     return kinds
 
 
-def _columns(kind: str, cuts: Sequence[int], table: Floats) -> dict[str, Floats]:
-    """The scores (..., c) at several cut-offs, each by its key."""
-    return {f"{kind}@{k}": table[..., column] for column, k in enumerate(cuts)}
+def _columns(kind: Kind, cuts: Sequence[int], table: Floats) -> dict[str, Floats]:
+    """The scores (..., c) at several cut-offs, or (...) without a cut-off, each by its key."""
+    if not kind.has_cut:
+        return {kind.name: table}
+    return {f"{kind.name}@{k}": table[..., column] for column, k in enumerate(cuts)}
 
 
 def _depths(measures: Iterable[Measure], totals: Integers) -> Integers:
     """(s,) how deep the measures look into each query's ranking."""
     depths = np.zeros(len(totals), dtype=np.int64)
     for measure in measures:
-        whole = totals if measure.kind in _WITHIN_R else metrics.DEEPEST
+        whole = totals if measure.kind.within_r else DEEPEST
         depths = np.maximum(depths, whole if measure.k is None else measure.k)
     return depths
 
 
 def _judged_depth(measures: Iterable[Measure]) -> int:
-    return max(
-        (one.k or metrics.DEEPEST for one in measures if one.kind in JUDGED_KINDS), default=0
-    )
+    return max((one.k or DEEPEST for one in measures if one.kind.needs_judged), default=0)
 
 
 def _found(
@@ -368,7 +245,7 @@ def _found(
     return hits.ranks(), judged.ranks()
 
 
-def _graded(runs: Sequence[Run], qrels: Qrels, depths: Integers) -> _Graded:
+def _graded(runs: Sequence[Run], qrels: Qrels, depths: Integers) -> Graded:
     """Where images with a gain stand down to each query's depth."""
     found = _Found((len(depths), len(runs)))
     gains = [np.zeros(0, dtype=np.int64)]
@@ -376,29 +253,11 @@ def _graded(runs: Sequence[Run], qrels: Qrels, depths: Integers) -> _Graded:
         ids = [part[: depths[place]] for part in _fixed([run.get(query_id) for run in runs])]
         images = qrels.of(query_id)[0][qrels.gains_of(query_id) > 0]
         gains.append(qrels.gains_at(query_id, found.add(place, ids, images)))
-    return _Graded(found.ranks(), np.concatenate(gains), _all_gains(qrels))
+    return Graded(found.ranks(), np.concatenate(gains), _all_gains(qrels))
 
 
 def _all_gains(qrels: Qrels) -> list[Integers]:
     return [qrels.gains_of(query_id) for query_id in scored_query_ids(qrels).tolist()]
-
-
-def _ndcg(at: _Places, ks: list[int]) -> Floats:
-    if at.graded is None:
-        return metrics.ndcg_at_k(at.hits, at.totals, ks)
-    return metrics.graded_ndcg_at_k(at.graded.hits, at.graded.gains, at.graded.all_gains, ks)
-
-
-def _random_ndcg(of: _Chance, ks: list[int]) -> Floats:
-    if of.all_gains is None:
-        return expectations.random_ndcg_at_k(of.totals, of.sizes, ks)
-    return expectations.random_graded_ndcg_at_k(of.all_gains, of.sizes, ks)
-
-
-def _expected_reciprocal_rank(at: _Places, ks: list[int]) -> Floats:
-    if at.graded is None:
-        return metrics.expected_reciprocal_rank_at_k(at.hits, ks)
-    return metrics.graded_expected_reciprocal_rank_at_k(at.graded.hits, at.graded.gains, ks)
 
 
 class _Found:

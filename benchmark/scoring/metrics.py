@@ -10,12 +10,7 @@ Relevance is binary but for the `graded_` ones, which take gains, whole numbers 
 The declared k counts, also for a run that retrieves fewer images: those it lacks are not relevant.
 ValueError: k < 1, R < 1, or more hits than R.
 
-Sources: Vendrow et al. 2024 (INQUIRE), section 5 and appendix G; Chun et al. 2022 (ECCV Caption)
-and Musgrave et al. 2020, "A Metric Learning Reality Check", for mAP@R; Järvelin and Kekäläinen
-2002, "Cumulated gain-based evaluation of IR techniques", for nDCG; Buckley and Voorhees 2004,
-"Retrieval evaluation with incomplete information", for bpref; Moffat and Zobel 2008, "Rank-biased
-precision for measurement of retrieval effectiveness", for RBP; Chapelle et al. 2009, "Expected
-reciprocal rank for graded relevance", for ERR.
+`benchmark.scoring.measures` has the source of each.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmark.scoring.evaluation import Evaluation
-from benchmark.scoring.measures import mean_name
 from benchmark.scoring.ties import TieRange
 from labeling.queries.files import QueryRow
 
@@ -79,7 +78,7 @@ def evaluation_lines(
         yield ""
         yield f"Means over {len(evaluation.query_ids)} queries with relevant images:"
         for measure in evaluation.measures:
-            yield f"  {mean_name(measure):<12} {evaluation.mean(measure):.4f}"
+            yield f"  {measure.mean_name:<12} {evaluation.mean(measure):.4f}"
     if ties is not None and ties.query_ids:
         yield ""
         yield (
@@ -89,7 +88,7 @@ def evaluation_lines(
         for measure in evaluation.measures:
             if measure.key in ties.means:
                 least, most = ties.means[measure.key]
-                yield f"  {mean_name(measure):<12} {least:.4f} to {most:.4f}"
+                yield f"  {measure.mean_name:<12} {least:.4f} to {most:.4f}"
     notes = (
         ("Missing in the run, scored 0", evaluation.missed),
         ("Without relevant images, left out", evaluation.without_positives),

@@ -7,6 +7,7 @@ from django.db import models
 
 from labeling.candidates.models import CandidateList
 from labeling.judging.grades import LONGEST_REASON
+from labeling.judging.sources import SOURCE_CHOICES, JudgmentSource
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 
@@ -17,19 +18,6 @@ class Relevance(models.TextChoices):
     RELEVANT = "relevant", "Relevant"
     NOT_RELEVANT = "not_relevant", "Not relevant"
     UNSURE = "unsure", "Unsure"
-
-
-class JudgmentSource(models.TextChoices):
-    """Where a judgment was made."""
-
-    LIST = "list", "Candidate list"
-    SEARCH = "search", "Search"
-    SIMILAR = "similar", "More like this"
-    AUDIT = "audit", "Audit"
-    IMPORT = "import", "Import"
-    LEARNED = "learned", "Order that learns"
-    SECOND = "second", "Second opinion"
-    RUN = "run", "Submitted run"
 
 
 class Judgment(models.Model):
@@ -52,7 +40,7 @@ class Judgment(models.Model):
     reason = models.CharField(
         max_length=LONGEST_REASON, blank=True, db_default="", help_text="why it has this grade"
     )
-    source = models.CharField(max_length=10, choices=JudgmentSource, default=JudgmentSource.LIST)
+    source = models.CharField(max_length=10, choices=SOURCE_CHOICES, default=JudgmentSource.LIST)
     candidate_list = models.ForeignKey(
         CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -142,7 +130,7 @@ class JudgmentEvent(models.Model):
     reason = models.CharField(
         max_length=LONGEST_REASON, blank=True, db_default="", help_text="why it has this grade"
     )
-    source = models.CharField(max_length=10, choices=JudgmentSource)
+    source = models.CharField(max_length=10, choices=SOURCE_CHOICES)
     candidate_list = models.ForeignKey(
         CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )

@@ -10,13 +10,9 @@ from django.db.models import Q, QuerySet
 
 from core.access import Role
 from core.sql import fetch_all
-from labeling.judging.models import Judgment, JudgmentSource
+from labeling.judging.models import Judgment
+from labeling.judging.sources import ELSEWHERE
 from labeling.queries.models import Assignment, Query
-
-#: Judgments of these sources take no part in the labeling of a query.
-ELSEWHERE: Final = (
-    *(JudgmentSource.IMPORT, JudgmentSource.AUDIT, JudgmentSource.SECOND, JudgmentSource.RUN),
-)
 
 
 def people_labeling(query: Query) -> QuerySet[Any]:

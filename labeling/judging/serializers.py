@@ -10,8 +10,9 @@ from rest_framework import serializers
 from core.api.fields import IdField, NumberField, TextField
 from labeling.candidates.serializers import ListSerializer
 from labeling.judging.grades import HIGHEST, LONGEST_REASON
-from labeling.judging.models import Judgment, JudgmentEvent, JudgmentSource, Relevance
-from labeling.judging.services import MOST_SECONDS, SOURCES, RefusalCode
+from labeling.judging.models import Judgment, JudgmentEvent, Relevance
+from labeling.judging.services import MOST_SECONDS, RefusalCode
+from labeling.judging.sources import BY_PEOPLE, SOURCE_CHOICES, JudgmentSource
 
 
 class StopSerializer(serializers.Serializer[Any]):
@@ -102,7 +103,7 @@ class JudgmentItemSerializer(serializers.Serializer[Any]):
         min_value=0, max_value=MOST_SECONDS, default=0, help_text="active time spent"
     )
     source = serializers.ChoiceField(  # type: ignore[assignment]
-        choices=SOURCES, default=JudgmentSource.LIST
+        choices=BY_PEOPLE, default=JudgmentSource.LIST
     )
     expected = serializers.ChoiceField(
         choices=Relevance.choices,
@@ -244,7 +245,7 @@ class EventSerializer(serializers.Serializer[Any]):
     grade = serializers.IntegerField(allow_null=True)
     reason = serializers.CharField()
     source = serializers.ChoiceField(  # type: ignore[assignment]
-        choices=JudgmentSource.choices
+        choices=SOURCE_CHOICES
     )
     rank = serializers.IntegerField(allow_null=True)
     revision = serializers.IntegerField(

@@ -23,25 +23,14 @@ from labeling.judging.access import (
     requested_problem,
 )
 from labeling.judging.grades import grade_names, relevance_of
-from labeling.judging.models import JudgmentEvent, JudgmentSource, Relevance
-from labeling.judging.parts import ELSEWHERE, closed_to
+from labeling.judging.models import JudgmentEvent, Relevance
+from labeling.judging.parts import closed_to
+from labeling.judging.sources import DRAWN, ELSEWHERE, JudgmentSource
 from labeling.judging.writer import ImageFacts, JudgmentWriter, lock_annotator
 from labeling.queries.models import Assignment, Query
 
 LARGEST_BATCH = 500
 MOST_SECONDS = 3600.0
-#: Where a person can judge; "import" comes from files only.
-SOURCES = (
-    JudgmentSource.LIST,
-    JudgmentSource.SEARCH,
-    JudgmentSource.SIMILAR,
-    JudgmentSource.LEARNED,
-    JudgmentSource.AUDIT,
-    JudgmentSource.SECOND,
-    JudgmentSource.RUN,
-)
-#: Of these, those in which the server says which images there are.
-DRAWN = (JudgmentSource.AUDIT, JudgmentSource.SECOND, JudgmentSource.RUN)
 
 
 class JudgmentStatus(StrEnum):

@@ -13,15 +13,13 @@ from django.utils import timezone
 from core.locks import lock_key, transaction_lock
 from core.sql import fetch_all
 from labeling.candidates.models import Candidate
-from labeling.judging.models import Judgment, JudgmentEvent, JudgmentSource
+from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.judging.sources import BLIND, OUTSIDE_LIST
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, ImageWithdrawal
 
 ROWS_AT_A_TIME = 1000
 LONGEST_WAIT = timedelta(days=30)
-#: Sources outside the candidate list: such judgments don't extend the labeled prefix.
-OUTSIDE_LIST = frozenset({JudgmentSource.SEARCH, JudgmentSource.SIMILAR})
-BLIND = frozenset({JudgmentSource.SECOND, JudgmentSource.RUN})
 
 
 def lock_annotator(annotator: Any) -> None:

@@ -22,7 +22,7 @@ from core.csv_rows import RowError
 from core.errors import Conflict, FileRefused
 from labeling.candidates.services import lock_query, lock_query_shared
 from labeling.judging.files import JudgmentRow, read_judgments
-from labeling.judging.models import JudgmentSource
+from labeling.judging.sources import JudgmentSource
 from labeling.judging.writer import JudgmentWriter, lock_annotator
 from labeling.lifecycle.history import in_words
 from labeling.lifecycle.services import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.utils import timezone
@@ -13,6 +13,7 @@ from core.sql import fetch_all
 from labeling.candidates.models import Candidate
 from labeling.comments.selectors import comment_counts
 from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.judging.sources import JudgmentSource
 from labeling.queries.models import Query
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.flags.models import ImageFlag
@@ -44,6 +45,7 @@ class Outline:
     """The id of the person's latest event; `changes_since` continues from it."""
 
 
+_LETTERS: Final = " ".join(f"WHEN '{one}' THEN '{one.letter}'" for one in JudgmentSource)
 # One statement, hence one snapshot: no event falls between the labels and the cursor.
 _OUTLINE = f"""
 SELECT (SELECT max(e.id) FROM {JudgmentEvent._meta.db_table} e
@@ -52,11 +54,7 @@ SELECT (SELECT max(e.id) FROM {JudgmentEvent._meta.db_table} e
        array_agg(round(c.score::numeric, 4)::float8 ORDER BY c.rank),
        string_agg(CASE j.relevance WHEN 'relevant' THEN 'r' WHEN 'not_relevant' THEN 'n'
                                    WHEN 'unsure' THEN 'u' ELSE '-' END, '' ORDER BY c.rank),
-       string_agg(CASE j.source WHEN 'list' THEN 'l' WHEN 'search' THEN 's'
-                                WHEN 'similar' THEN 'm' WHEN 'audit' THEN 'a'
-                                WHEN 'import' THEN 'i' WHEN 'learned' THEN 'o'
-                                WHEN 'second' THEN 'b' WHEN 'run' THEN 'r' ELSE '-' END,
-                  '' ORDER BY c.rank),
+       string_agg(CASE j.source {_LETTERS} ELSE '-' END, '' ORDER BY c.rank),
        string_agg(coalesce(j.grade::text, '-'), '' ORDER BY c.rank) FILTER (WHERE %(graded)s),
        array_agg(c.rank ORDER BY c.rank) FILTER (WHERE w.image_id IS NOT NULL),
        array_agg(c.rank ORDER BY c.rank) FILTER (WHERE f.image_id IS NOT NULL)

@@ -11,8 +11,9 @@ from rest_framework.fields import empty
 from core.api.fields import IdField, TextField, TruthField
 from labeling.candidates.serializers import ListSerializer
 from labeling.judging.consensus import DECIDING_ROLES
-from labeling.judging.models import Judgment, JudgmentSource, Relevance
+from labeling.judging.models import Judgment, Relevance
 from labeling.judging.serializers import HandInSerializer, ProgressSerializer
+from labeling.judging.sources import SOURCE_CHOICES
 from labeling.queries.models import Query
 from labeling.review.selectors import KINDS
 from labeling.studio.reference import MOST_EXAMPLES, MOST_LOOKALIKES, MOST_SPECIES, Lookalike
@@ -170,7 +171,7 @@ class ReviewCandidateSerializer(CandidateSerializer):
     rank = serializers.IntegerField(allow_null=True, help_text="null outside the list")
     score = serializers.FloatField(allow_null=True, help_text="null outside the list")
     source = serializers.ChoiceField(  # type: ignore[assignment]
-        choices=JudgmentSource.choices, allow_null=True, help_text="of one's own relevance"
+        choices=SOURCE_CHOICES, allow_null=True, help_text="of one's own relevance"
     )
     votes = VoteSerializer(many=True, help_text="everybody's, the latest last")
     model_ranks = ModelRankSerializer(
@@ -303,7 +304,7 @@ class OwnChangeSerializer(serializers.Serializer[Any]):
         choices=Relevance.choices, allow_null=True, help_text="null: taken back"
     )
     source = serializers.ChoiceField(  # type: ignore[assignment]
-        choices=JudgmentSource.choices
+        choices=SOURCE_CHOICES
     )
     grade = serializers.IntegerField(allow_null=True)
 

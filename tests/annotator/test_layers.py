@@ -62,6 +62,7 @@ PURE = [
     "labeling/candidates/stopping.py",
     "labeling/judging/consensus.py",
     "labeling/judging/reliability.py",
+    "labeling/judging/sources.py",
     "labeling/learning/ridge.py",
     "labeling/opinions/draws.py",
     "labeling/queries/categories.py",

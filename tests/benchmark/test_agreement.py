@@ -89,14 +89,14 @@ def test_every_measure_agrees_query_by_query(benchmark, ks):
         relevant = totals[query]
         for measure in ours:
             if measure.k is None:
-                one = AP @ relevant if measure.kind == "AP@R" else WHOLE[measure.kind]
+                one = AP @ relevant if measure.name == "AP@R" else WHOLE[measure.name]
                 value = expected[str(query), one]
             else:
-                value = expected[str(query), KINDS[measure.kind] @ measure.k]
-            if measure.kind == "AP" and measure.k is not None:
+                value = expected[str(query), KINDS[measure.name] @ measure.k]
+            if measure.name == "AP" and measure.k is not None:
                 # The reference divides by R.
                 value *= relevant / min(relevant, measure.k)
-            if measure.kind == "Judged" and query in run:
+            if measure.name == "Judged" and query in run:
                 # The reference divides by how many images are there.
                 value *= min(measure.k, len(run[query].image_ids)) / measure.k
             assert got[measure.key][place] == pytest.approx(value, abs=1e-12), measure.key

@@ -147,7 +147,7 @@ def test_the_expectation_of_chance_is_the_mean_of_many_random_orders():
     random = np.random.default_rng(5)
     orders = [random.permutation(8) for _ in range(4000)]
     runs = [{1: ranking(*order), 2: ranking(*order)} for order in (one.tolist() for one in orders)]
-    measures = [Measure(one.kind, one.k and 3) for one in DEFAULT_MEASURES if one.kind != "ERR"]
+    measures = [Measure(one.name, one.k and 3) for one in DEFAULT_MEASURES if one.name != "ERR"]
     expected = random_scores(truth, 8, [*measures, Measure("ERR", 3)])
     assert list(expected) == list(dict.fromkeys(measure.key for measure in measures))
     for key, values in score_runs(runs, truth, measures).items():

@@ -64,7 +64,7 @@ def test_the_mean_over_all_orders_is_that_of_trying_them(case):
 @given(tied())
 def test_the_range_is_that_of_all_orders(case):
     scores, truth = case
-    measures = [one for one in MEASURES if one.kind not in ("Judged", "RBPresidual")]
+    measures = [one for one in MEASURES if one.name not in ("Judged", "RBPresidual")]
     tried = [score_run(run, truth, measures) for run in all_orders(scores)]
     found = tie_range(a_run(scores), truth, measures)
     moving = {}

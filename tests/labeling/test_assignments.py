@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from labeling.judging.access import can_judge
-from labeling.judging.models import JudgmentSource
+from labeling.judging.sources import JudgmentSource
 from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.imports import judgments_import
 from labeling.lifecycle.services import query_transition

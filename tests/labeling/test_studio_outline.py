@@ -10,7 +10,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from labeling.candidates.services import list_extend
-from labeling.judging.models import Judgment, JudgmentEvent, JudgmentSource
+from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.judging.sources import JudgmentSource
 from labeling.lifecycle.services import query_transition, query_update
 from labeling.queries.models import Query
 from labeling.studio.outline import MOST_EVENTS, changes_since, outline

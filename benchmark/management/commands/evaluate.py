@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import open_release, positive, refuse
 from benchmark.scoring.evaluation import Run, evaluate
-from benchmark.scoring.measures import JUDGED_KINDS, MEASURE_KEYS, Measure, parse_measures
+from benchmark.scoring.measures import KINDS, Measure, parse_measures
 from benchmark.scoring.qrels import Qrels
 from benchmark.scoring.qrels_files import TextIds, read_qrels
 from benchmark.scoring.reports import evaluation_data, evaluation_lines
@@ -78,7 +78,7 @@ class Command(BaseCommand):
             "--measures",
             type=_measures,
             metavar="AP@50,nDCG@50,…",
-            help="separated by commas: " + ", ".join(MEASURE_KEYS),
+            help="separated by commas: " + ", ".join(KINDS),
         )
         parser.add_argument("--split", choices=SPLITS, help="score the queries of one split alone")
         parser.add_argument(
@@ -99,7 +99,7 @@ class Command(BaseCommand):
         else:
             truth, run = _by_release(path, options["run"], split)
         measures = options["measures"] or [Measure(kind, options["k"]) for kind in USUAL_KINDS]
-        unknown = [measure.key for measure in measures if measure.kind in JUDGED_KINDS]
+        unknown = [measure.key for measure in measures if measure.kind.needs_judged]
         if unknown and not truth.judged:
             raise CommandError(
                 f"The files name relevant images alone, and {unknown[0]} needs all judged ones."

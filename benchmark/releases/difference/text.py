@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from benchmark.releases.difference.difference import JUDGMENT_CHANGES
 from benchmark.releases.formats.writing import counted, plain
-from benchmark.scoring.measures import mean_name, parse_measure
+from benchmark.scoring.measures import parse_measure
 
 FIRST_VERSION: Final = "This is the first version."
 NO_SNAPSHOT: Final = (
@@ -74,13 +74,13 @@ def _runs_sentence(table: dict[str, Any]) -> str:
     return (
         f"{runs_title(table)}: of {counted(len(table['runs']), 'run', 'runs')} {moved:,} "
         f"{'changes' if moved == 1 else 'change'} rank by "
-        f"{mean_name(parse_measure(table['measures'][0]))}; τ-b of the two orders {tau}."
+        f"{parse_measure(table['measures'][0]).mean_name}; τ-b of the two orders {tau}."
     )
 
 
 def runs_rows(table: dict[str, Any]) -> list[list[str]]:
     """The headings of a table of `difference.Difference.runs`, then a row for each run."""
-    means = [mean_name(parse_measure(key)) for key in table["measures"]]
+    means = [parse_measure(key).mean_name for key in table["measures"]]
     rows = [["Run", *(f"{name} {when}" for name in (*means, "Rank") for when in ("was", "is"))]]
     for one in table["runs"]:
         both = zip(one["was"], one["now"], strict=True)

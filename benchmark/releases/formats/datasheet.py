@@ -57,18 +57,9 @@ from benchmark.releases.snapshot.release_certificate import (
 from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
 from benchmark.scoring.qrels import fit
 from labeling.judging.reliability import Reliability
+from labeling.judging.sources import JudgmentSource
 
 FILE_NAME: Final = "DATASHEET.md"
-SOURCE_WORDS: Final = {
-    "list": "in the candidate list",
-    "search": "in a search",
-    "similar": "among similar images",
-    "audit": "drawn at random",
-    "import": "imported",
-    "learned": "in the order that learns",
-    "second": "as a blind second opinion",
-    "run": "among the first images of a run",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +205,7 @@ def _template() -> jinja2.Template:
         "percent": percent,
         "percent_down": lambda value: f"{floor(10 * value) / 10:g}",
         "share": share,
-        "sources": SOURCE_WORDS,
+        "sources": {str(one): one.words for one in JudgmentSource},
     }
     return environment.from_string(Path(__file__).with_suffix(".md").read_text(encoding="utf-8"))
 

@@ -51,7 +51,6 @@ from benchmark.releases.snapshot.release_files import (
     JUDGMENT_COLUMNS,
     RELEASE_FILES,
     SNAPSHOT_FOLDER,
-    SOURCES,
 )
 from benchmark.releases.snapshot.snapshot import HEADER_FILE, Snapshot
 from core.csv_rows import RowError, csv_rows
@@ -59,6 +58,7 @@ from core.files import open_regular
 from core.ids import id_of
 from labeling.candidates.stopping import RELEVANCES
 from labeling.judging.grades import GRADES
+from labeling.judging.sources import JudgmentSource
 from labeling.queries.categories import SPLITS
 from labeling.queries.files import read_queries, split_of_name
 
@@ -241,7 +241,8 @@ def _read_judgments(
     count = 0
     for row in _rows(lines, name, JUDGMENT_COLUMNS, errors, optional=GRADE_COLUMNS):
         query_id, image_id = row.query(splits), row.whole("image_id")
-        relevance, source = row.one_of("relevance", RELEVANCES), row.one_of("source", SOURCES)
+        relevance = row.one_of("relevance", RELEVANCES)
+        source = row.one_of("source", JudgmentSource)
         person = _ANNOTATOR.fullmatch(row.fields["annotator"])
         if person is None:
             row.wrong("annotator", "is not annotator_ and a number from 1")

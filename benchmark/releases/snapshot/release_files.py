@@ -6,10 +6,10 @@
     images
 
 In judgments.csv, annotator is a person's number in this release, seconds their active time, source
-where they judged (one of SOURCES), and rank the image's position, from 1, in the query's candidate
-list when the release is made; rank is blank for an image outside that list. Where a query was
-labeled with grades, grade (3 definitely, 2 partly, 1 mostly not, 0 definitely not) and reason
-follow.
+where they judged (a `labeling.judging.sources.JudgmentSource`), and rank the image's position, from
+1, in the query's candidate list when the release is made; rank is blank for an image outside that
+list. Where a query was labeled with grades, grade (3 definitely, 2 partly, 1 mostly not, 0
+definitely not) and reason follow.
 
 Rows ascend by query_id, then image_id (then annotator), but for annotations and queries that were
 imported, which keep their order. Lines end in LF, the text is UTF-8. Writers stream.
@@ -29,10 +29,6 @@ SNAPSHOT_FOLDER: Final = "snapshot"
 RELEASE_FILES: Final = (*QUERY_FILES.values(), ANNOTATIONS_FILE, JUDGMENTS_FILE)
 
 ANNOTATION_COLUMNS: Final = ("query_id", "image_id", "image_path")
-#: Where a person met an image; "similar" is among images like another one, "audit" among those
-#: drawn at random, "learned" in the order that learns, "second" blindly after another person,
-#: "run" blindly since a submitted run ranks it high.
-SOURCES: Final = ("list", "search", "similar", "audit", "import", "learned", "second", "run")
 JUDGMENT_COLUMNS: Final = (
     "query_id",
     "image_id",
@@ -70,7 +66,7 @@ class JudgmentRow:
     seconds: float
     """Active time; written to the millisecond."""
     source: str
-    """One of SOURCES."""
+    """A `JudgmentSource`."""
     grade: int | None = None
     """From 0 to 3, where the person gave one."""
     reason: str = ""
