@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from core.access import Role
 from core.sql import fetch_all
 from labeling.judging.models import Judgment
-from labeling.judging.sources import ELSEWHERE
+from labeling.judging.sources import NOT_LABELING
 from labeling.queries.models import Assignment, Query
 
 
@@ -19,7 +19,7 @@ def people_labeling(query: Query) -> QuerySet[Any]:
     """Annotators who have a part in the query, by name, that is neither handed in nor paused: they
     are assigned, or a judgment of theirs stands that they made while labeling it.
     """
-    judged = Judgment.objects.filter(query=query).exclude(source__in=ELSEWHERE)
+    judged = Judgment.objects.filter(query=query).exclude(source__in=NOT_LABELING)
     parts = Assignment.objects.filter(query=query)
     ended = parts.exclude(handed_in_at=None, paused_at=None)
     return (
@@ -71,5 +71,5 @@ def closed_to(user: Any, queries: Collection[Query]) -> set[int]:
     limited = [one.pk for one in queries if one.assigned_only or one.annotators_wanted]
     if not limited:
         return set()
-    values = {"queries": limited, "user": user.pk, "elsewhere": list(ELSEWHERE)}
+    values = {"queries": limited, "user": user.pk, "elsewhere": list(NOT_LABELING)}
     return {pk for (pk,) in fetch_all(_CLOSED, values)}

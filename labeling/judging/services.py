@@ -25,7 +25,7 @@ from labeling.judging.access import (
 from labeling.judging.grades import grade_names, relevance_of
 from labeling.judging.models import JudgmentEvent, Relevance
 from labeling.judging.parts import closed_to
-from labeling.judging.sources import DRAWN, ELSEWHERE, JudgmentSource
+from labeling.judging.sources import DRAWN, NOT_LABELING, JudgmentSource
 from labeling.judging.writer import ImageFacts, JudgmentWriter, lock_annotator
 from labeling.queries.models import Assignment, Query
 
@@ -201,7 +201,7 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
         known[item.client_id] = event
         outcomes.append(_outcome(item, event, facts, JudgmentStatus.STORED))
     writer.store()
-    if takes_place and any(event.source not in ELSEWHERE for event in writer.events):
+    if takes_place and any(event.source not in NOT_LABELING for event in writer.events):
         Assignment.objects.create(query=query, annotator=annotator)
     cursor = writer.events[-1].pk if writer.events else latest_event(query, annotator)
     return Recorded(query, outcomes, cursor)

@@ -48,4 +48,4 @@ BLIND: Final = frozenset({JudgmentSource.SECOND, JudgmentSource.RUN})
 #: Sources outside the candidate list: such judgments don't extend the labeled prefix.
 OUTSIDE_LIST: Final = frozenset({JudgmentSource.SEARCH, JudgmentSource.SIMILAR})
 #: Judgments of these sources take no part in the labeling of a query.
-ELSEWHERE: Final = (JudgmentSource.IMPORT, *DRAWN)
+NOT_LABELING: Final = (JudgmentSource.IMPORT, *DRAWN)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from labeling.judging.sources import BY_PEOPLE, ELSEWHERE, JudgmentSource
+from labeling.judging.sources import BY_PEOPLE, NOT_LABELING, JudgmentSource
 from tests import ROOT
 
 pytestmark = pytest.mark.pure
@@ -22,4 +22,4 @@ def test_releases_and_interfaces_have_the_values_in_order():
     values = ["list", "search", "similar", "audit", "import", "learned", "second", "run"]
     assert list(JudgmentSource) == values
     assert [one for one in values if one not in BY_PEOPLE] == ["import"]
-    assert ELSEWHERE == ("import", "audit", "second", "run")
+    assert NOT_LABELING == ("import", "audit", "second", "run")

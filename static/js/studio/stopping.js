@@ -10,7 +10,7 @@ export const LETTERS = { relevant: "r", not_relevant: "n", unsure: "u" };
 export const SOURCES = { list: "l", search: "s", similar: "m", audit: "a", import: "i", learned: "o", second: "b", run: "r" };
 
 /** Letters of the sources that don't move the streak's position. */
-export const ELSEWHERE = new Set(["s", "m"]);
+export const OUTSIDE_LIST = new Set(["s", "m"]);
 const UNLABELED = 0;
 const NEGATIVE = 1;
 const POSITIVE = 2;
@@ -58,7 +58,7 @@ export function stopState(relevance, sources, { withdrawn = [], complete, requir
   const gap = marks.indexOf(UNLABELED);
   let prefix = gap < 0 ? size : gap;
   if (gap >= 0) {
-    while (prefix && (marks[prefix - 1] === WITHDRAWN || ELSEWHERE.has(sources[prefix - 1]))) prefix -= 1;
+    while (prefix && (marks[prefix - 1] === WITHDRAWN || OUTSIDE_LIST.has(sources[prefix - 1]))) prefix -= 1;
   }
   let streak = 0;
   for (let place = prefix - 1; place >= 0 && marks[place] !== POSITIVE; place -= 1) {

@@ -8,7 +8,7 @@
 import { api } from "../api.js";
 import { senderFor } from "../saving/sender.js";
 import { ImageCache } from "./images.js";
-import { ELSEWHERE, LETTERS, SOURCES, stopState } from "./stopping.js";
+import { OUTSIDE_LIST, LETTERS, SOURCES, stopState } from "./stopping.js";
 
 const MOST_IMAGES = 64;
 const MOST_THUMBNAILS = 320;
@@ -25,7 +25,7 @@ const BLIND = new Set([SOURCES.second, SOURCES.run]);
  * stays so.
  */
 function keepsSource(before, source) {
-  const outside = !ELSEWHERE.has(before) && ELSEWHERE.has(source);
+  const outside = !OUTSIDE_LIST.has(before) && OUTSIDE_LIST.has(source);
   return outside || before === SOURCES.learned || BLIND.has(before) || BLIND.has(source);
 }
 

@@ -15,7 +15,7 @@ import { Keymap } from "./keys.js";
 import { LearnedStore } from "./learned-store.js";
 import { Notices } from "./messages.js";
 import { ReviewStore } from "./review-store.js";
-import { ELSEWHERE, SOURCES } from "./stopping.js";
+import { OUTSIDE_LIST, SOURCES } from "./stopping.js";
 import { CandidateStore } from "./store.js";
 
 const VIEWS = ["single", "grid"];
@@ -27,7 +27,7 @@ const ADDRESSES_IN = 30_000;
 /** The most active seconds that the server accepts for one judgment. */
 const MOST_SECONDS = 3600;
 /** A label given elsewhere counts for the streak only once it is given in the list's order too. */
-const isElsewhere = (source) => ELSEWHERE.has(SOURCES[source]);
+const isElsewhere = (source) => OUTSIDE_LIST.has(SOURCES[source]);
 
 /** One image's change when a step is redone, or with `back` undone, and where the label was given then. */
 function replayed({ image, from, fromSource, fromGrade, fromReason, to, grade, reason, ...met }, source, back) {
