@@ -11,7 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +32,6 @@ SECTIONS: Final[Mapping[str, str]] = {
     "pages": "--images 3000 --small 2000 --species 150 --judgments 2000 --rounds 1",
     "metrics": "--queries 3 --runs 2 --depth 40 --repeats 1",
     "releases": "--images 200 --species 20 --judgments 1000",
-    "importing": "--pairs 500",
     "curation": "--sizes 3000",
     "context": "--images 3000 --species 20 --observers 60",
     "trust": "--labelers 4 --releases 4 --queries 2",
@@ -43,7 +42,7 @@ By `python -m bench`; each section says when and on which machine, and how to re
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the requested benchmarks; 1 if one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
@@ -51,19 +50,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--small", type=Path, metavar="FILE", help="run each at its smallest size, into a file"
     )
     parser.add_argument("--options", default="", help="of the sections, in one text")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if unknown := sorted(set(options.sections) - set(SECTIONS)):
         parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
     failed = []
     for name in options.sections or SECTIONS:
-        sizes = SECTIONS[name].split() if options.small else shlex.split(options.options)
-        command = [sys.executable, "-m", f"bench.{name}", *sizes]
+        sizes = SECTIONS[name] if options.small else options.options
+        command = [sys.executable, "-m", f"bench.{name}", *shlex.split(sizes)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        print(done.stdout, file=sys.stderr if done.returncode else sys.stdout)
         if done.returncode:
             failed.append(name)
-            print(done.stdout, file=sys.stderr)
         else:
-            print(done.stdout)
             write_section(options.small or RESULTS, name, done.stdout.strip())
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)

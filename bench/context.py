@@ -9,8 +9,6 @@ seen, and beside them on other images of the observers from whom it learned.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,53 +17,39 @@ from bench import harness
 from core.geo_grid import CELL
 from retrieval.context.harmonics import DEGREE, Fitting, Seen, chosen
 
-HEAD: Final = (
-    "World", "Measured on", "Images", "Image alone", "With context", "Context alone", "Weight",
-)  # fmt: skip
+HEAD: Final = "World | Measured on | Images | Image alone | With context | Context alone | Weight"
 DIMENSION: Final = 64
 #: Of the noise of an image beside its species' vector, which has length 1.
 NOISE: Final = 2.6
 WORLDS: Final = ("species have ranges", "people have favorites")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark."""
-    options = harness.parse(
-        "context", __doc__, arguments, images=200_000, species=200, observers=1500
-    )
-    rows = []
-    for world in WORLDS:
-        made = _world(world, options.images, options.species, options.observers)
-        rows += _measured(world, made, options.species)
-    print(
-        harness.section(
-            "Context",
-            options.command,
-            ("numpy", "scipy"),
-            f"{options.images:,} images of {options.species:,} species by {options.observers:,} "
-            "observers. The penalty and the weight are those that name most images of held-out "
-            "observers rightly.",
-            harness.table(HEAD, rows),
-        )
-    )
-    return 0
+def main(options: Any) -> tuple[bool, list[str]]:
+    """The shares of images that are named rightly."""
+    rows = [row for world in WORLDS for row in _rows(world, options)]
+    return True, [
+        f"{options.images:,} images of {options.species:,} species by {options.observers:,} "
+        "observers. The penalty and the weight are those that name most images of held-out "
+        "observers rightly.",
+        harness.table(HEAD, rows),
+    ]
 
 
-def _world(world: str, images: int, species: int, observers: int) -> dict[str, Any]:
+def _world(world: str, options: Any) -> tuple[np.ndarray, ...]:
     """Places (n, 2), months (n,), observers (n,) and species (n,), seeded."""
     rng = np.random.default_rng(1)
-    homes = _anywhere(rng, observers)
-    person = rng.integers(observers, size=images)
-    places = homes[person] + rng.normal(0, 1.5, (images, 2))
-    months = rng.integers(1, 13, images)
+    homes = _anywhere(rng, options.observers)
+    person = rng.integers(options.observers, size=options.images)
+    places = homes[person] + rng.normal(0, 1.5, (options.images, 2))
+    months = rng.integers(1, 13, options.images)
     if world == WORLDS[0]:
-        centers = _anywhere(rng, species)
-        peaks = rng.integers(1, 13, species)
-        likely = _near(places, centers) * _in_season(months, peaks)
+        centers = _anywhere(rng, options.species)
+        apart = (months[:, None] - rng.integers(1, 13, options.species)) * np.pi / 6
+        likely = _near(places, centers) * np.exp(1.5 * np.cos(apart))
     else:
-        likely = rng.dirichlet(np.full(species, 0.05), observers)[person]
-    drawn = likely.cumsum(axis=1) > rng.uniform(size=(images, 1)) * likely.sum(1)[:, None]
-    return {"places": places, "months": months, "person": person, "species": drawn.argmax(axis=1)}
+        likely = rng.dirichlet(np.full(options.species, 0.05), options.observers)[person]
+    drawn = likely.cumsum(axis=1) > rng.uniform(size=(len(person), 1)) * likely.sum(1)[:, None]
+    return places, months, person, drawn.argmax(axis=1)
 
 
 def _anywhere(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -76,40 +60,37 @@ def _anywhere(rng: np.random.Generator, count: int) -> np.ndarray:
 
 def _near(places: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """(n, s): how common a species is there; its range reaches about 2,500 km."""
-    one, other = np.radians(places), np.radians(centers)
-    cosine = np.sin(one[:, :1]) * np.sin(other[:, 0]) + np.cos(one[:, :1]) * np.cos(
-        other[:, 0]
-    ) * np.cos(one[:, 1:] - other[:, 1])
-    found: np.ndarray = np.exp((cosine - 1) / 0.08) + 1e-6
-    return found
+    (north, east), (other_north, other_east) = (
+        np.radians(places.T)[..., None],
+        np.radians(centers.T),
+    )
+    cosine = np.sin(north) * np.sin(other_north)
+    cosine += np.cos(north) * np.cos(other_north) * np.cos(east - other_east)
+    return np.asarray(np.exp((cosine - 1) / 0.08) + 1e-6)
 
 
-def _in_season(months: np.ndarray, peaks: np.ndarray) -> np.ndarray:
-    apart = (months[:, None] - peaks) * np.pi / 6
-    found: np.ndarray = np.exp(1.5 * np.cos(apart))
-    return found
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    found: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return found.astype(np.float32)
 
 
-def _measured(world: str, made: dict[str, Any], species: int) -> list[list[str]]:
+def _rows(world: str, options: Any) -> list[list[Any]]:
+    places, months, person, species = _world(world, options)
     rng = np.random.default_rng(2)
-    texts = rng.normal(size=(species, DIMENSION))
-    texts = (texts / np.linalg.norm(texts, axis=1, keepdims=True)).astype(np.float32)
-    truth = made["species"]
-    images = texts[truth] + NOISE / np.sqrt(DIMENSION) * rng.normal(size=(len(truth), DIMENSION))
-    images = (images / np.linalg.norm(images, axis=1, keepdims=True)).astype(np.float32)
-    cells = np.floor(made["places"] / CELL).astype(int) @ np.array([1000, 1])
+    texts = _unit(rng.normal(size=(options.species, DIMENSION)))
+    noise = NOISE / np.sqrt(DIMENSION) * rng.normal(size=(len(species), DIMENSION))
+    images = _unit(texts[species] + noise)
+    cells = np.floor(places / CELL).astype(int) @ np.array([1000, 1])
     far = np.isin(cells, rng.permutation(np.unique(cells))[: len(np.unique(cells)) // 5])
-    strangers = np.isin(made["person"], rng.permutation(made["person"].max() + 1)[::5])
-    known = ~far & ~strangers
-    again = known & (rng.uniform(size=len(truth)) < 0.1)
-    learned = known & ~again
-    fitting = Fitting(species, DEGREE)
-    given = tuple(made[name][learned] for name in ("places", "months", "species"))
-    fitting.add(*given)
-    fitting.add_squares(*given)
+    strangers = np.isin(person, rng.permutation(person.max() + 1)[::5])
+    again = ~far & ~strangers & (rng.uniform(size=len(species)) < 0.1)
+    learned = ~far & ~strangers & ~again
+    fitting = Fitting(options.species, DEGREE)
+    fitting.add(places[learned], months[learned], species[learned])
+    fitting.add_squares(places[learned], months[learned], species[learned])
 
     def seen(which: np.ndarray) -> Seen:
-        return Seen(made["places"][which], made["months"][which], truth[which], images[which])
+        return Seen(places[which], months[which], species[which], images[which])
 
     encoder, weight = chosen(fitting, texts, seen(strangers & ~far))
     rows = []
@@ -118,13 +99,12 @@ def _measured(world: str, made: dict[str, Any], species: int) -> list[list[str]]
         ("held-out observers", strangers & ~far),
         ("held-out places", far),
     ):
-        shares = (
-            seen(which).right(encoder, texts, one) / which.sum() for one in (0.0, weight, 1.0)
-        )
-        shown = [f"{share:.1%}" for share in shares]
-        rows.append([world, name, f"{which.sum():,}", *shown, f"{weight:g}"])
+        found, count = seen(which), int(which.sum())
+        shares = [found.right(encoder, texts, one) / count for one in (0.0, weight, 1.0)]
+        rows.append([world, name, count, *(f"{share:.1%}" for share in shares), f"{weight:g}"])
     return rows
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sizes = {"images": 200_000, "species": 200, "observers": 1500}
+    harness.run(main, "Context", ("numpy", "scipy"), **sizes)

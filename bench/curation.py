@@ -3,20 +3,17 @@
 Made-up archives go through the presets inat24 (iNaturalist's open data) and inat2017 (Darwin Core).
 A scan that only counts the rows of the same files is the reference. What the filters keep, what the
 sample has of each species and where each observer goes are computed once more, in NumPy and Python,
-and must agree; of the smallest size the corpus is written twice, with equal checksums.
+and must agree.
 """
 
 from __future__ import annotations
 
-import sys
-import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from hashlib import md5
 from multiprocessing import get_context
 from pathlib import Path
-from threading import Event, Thread
+from time import perf_counter
 from typing import Any, Final
 
 import duckdb
@@ -24,231 +21,263 @@ import numpy as np
 import pyarrow.csv
 
 from bench import harness
-from bench.archives import write_darwin_core, write_open_data
 
-SIZES: Final = (1_000_000, 3_000_000, 10_000_000)
 MEMORY: Final = "2GB"
 THREADS: Final = 2
-HEAD: Final = (
-    "Archive", "Step", "Seconds", "Ratio to the scan", "Peak memory", "Spilled", "Kept photos",
-)  # fmt: skip
+HEAD: Final = "Archive | Step | Seconds | Ratio to the scan | Peak memory | Kept photos"
 PRESETS: Final = {"open data": "inat24", "Darwin Core": "inat2017"}
 
+#: The same for the same number: species and observers by power laws, six of ten in North America
+#: and Europe, 1.4 photos each.
+_ROWS: Final = """
+CREATE TABLE seen AS
+WITH drawn AS (
+    SELECT number, {draws} FROM range($rows) AS numbers(number)
+), placed AS (
+    SELECT *, floor($species * pow(a, 3))::BIGINT AS taxon, floor($observers * pow(b, 3))::BIGINT
+           AS person, floor(400 * pow(c, 2))::BIGINT AS town FROM drawn
+)
+SELECT format('{{:08x}}-0000-4000-8000-{{:012x}}', number % 4294967296, number) AS uuid, number,
+       1000 + taxon AS taxon_id, person + 1 AS observer_id,
+       CASE WHEN g < .01 THEN NULL WHEN g < .015 THEN 0 ELSE round(
+           CASE WHEN town % 5 < 3 THEN 28 + town * 7 % 30 ELSE (town * 13 % 100) - 45 END
+           + (d - .5) * (1 + e), 5) END AS latitude,
+       CASE WHEN g < .01 THEN NULL WHEN g < .015 THEN 0 ELSE round(
+           CASE town % 5 WHEN 0 THEN -125 + town * 11 % 55 WHEN 1 THEN -120 + town * 3 % 50
+                         WHEN 2 THEN -9 + town * 7 % 40 ELSE (town * 17 % 340) - 170 END
+           + (f - .5) * (1 + e), 5) END AS longitude,
+       DATE '2017-01-01' + floor(pow(h, .6) * 2555)::INTEGER AS observed_on,
+       CASE WHEN i < .7 THEN 'research' WHEN i < .9 THEN 'needs_id' ELSE 'casual' END
+           AS quality_grade,
+       CASE WHEN j < .1 THEN 28000 ELSE 5 + floor(j * 100)::BIGINT END AS positional_accuracy,
+       CASE WHEN k < .6 THEN 'CC-BY-NC' WHEN k < .75 THEN 'CC-BY' WHEN k < .85 THEN 'CC0'
+            WHEN k < .9 THEN 'CC-BY-NC-SA' ELSE NULL END AS license, l < .4 AS has_second
+  FROM placed
+"""
+_TAXA: Final = """
+CREATE TABLE taxa AS
+SELECT 1 AS taxon_id, '' AS ancestry, 70 AS rank_level, 'kingdom' AS rank, 'Animalia' AS name,
+       't' AS active
+UNION ALL SELECT 100 + n, '1', 20, 'genus', 'Genus' || chr((97 + n)::INTEGER), 't'
+       FROM range(26) g(n)
+UNION ALL SELECT 1000 + n, '1/' || (100 + n % 26), 10, 'species', 'Genus' ||
+       chr((97 + n % 26)::INTEGER) || ' species' ||
+       translate(n::VARCHAR, '0123456789', 'abcdefghij'), 't' FROM range($species) s(n)
+"""
+_OPEN_DATA: Final = {
+    "observations.csv.gz": "SELECT uuid AS observation_uuid, observer_id, latitude, longitude,"
+    " positional_accuracy, taxon_id, quality_grade, observed_on FROM seen ORDER BY number",
+    "photos.csv.gz": "SELECT md5(photo_id::VARCHAR) AS photo_uuid, * FROM (SELECT number * 2 +"
+    " extra AS photo_id, uuid AS observation_uuid, observer_id, 'jpg' AS extension, license,"
+    " 800 AS width, 600 AS height, extra AS position FROM seen, (VALUES (0), (1)) e(extra)"
+    " WHERE extra = 0 OR has_second ORDER BY photo_id)",
+    "taxa.csv.gz": "FROM taxa ORDER BY taxon_id",
+    "observers.csv.gz": "SELECT DISTINCT observer_id, 'person' || observer_id AS login,"
+    " NULL AS name FROM seen ORDER BY observer_id",
+}
+_DARWIN_CORE: Final = {
+    "occurrence.txt": "SELECT number AS gbifID, latitude AS decimalLatitude, longitude AS"
+    " decimalLongitude, observed_on AS eventDate, s.name AS species, 'SPECIES' AS taxonRank,"
+    " 'ACCEPTED' AS taxonomicStatus, split_part(s.name, ' ', 1) AS genus, observer_id AS"
+    " recordedByID, '50c9509d-22c7-4a22-a47d-8c48425ef4a7' AS datasetKey FROM seen"
+    " JOIN taxa s USING (taxon_id) WHERE quality_grade = 'research' ORDER BY number",
+    "multimedia.txt": "SELECT number AS gbifID, 'StillImage' AS type, 'image/jpeg' AS format,"
+    " 'https://inaturalist-open-data.s3.amazonaws.com/photos/' || (number * 2 + extra) ||"
+    " '/original.jpg' AS identifier, 'http://creativecommons.org/licenses/' ||"
+    " replace(lower(license[4:]), '0', 'zero') || '/4.0/' AS license FROM seen,"
+    " (VALUES (0), (1)) e(extra) WHERE quality_grade = 'research' AND (extra = 0 OR has_second)"
+    " ORDER BY number, extra",
+}
+_FILE: Final = """<{0} encoding="UTF-8" fieldsTerminatedBy="\\t" linesTerminatedBy="\\n"
+ fieldsEnclosedBy="" ignoreHeaderLines="1" rowType="http://rs.{1}">
+ <files><location>{2}</location></files><{3} index="0"/>{4}</{0}>
+"""
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 1 when a figure differs from the direct computation, else 0."""
-    options = harness.parse("curation", __doc__, arguments, sizes=SIZES)
-    rows: list[list[str]] = []
+
+def main(options: Any) -> tuple[bool, list[str]]:
+    """Whether the figures are those of the direct computation, and what all took."""
+    rows: list[list[Any]] = []
     wrong: list[str] = []
     for size in options.sizes:
-        for kind in PRESETS:
-            with harness.temporary_folder("curation") as folder:
+        for kind, preset in PRESETS.items():
+            with (
+                harness.temporary_folder() as folder,
+                # A process of its own, whose memory is its alone.
+                ProcessPoolExecutor(1, mp_context=get_context("spawn")) as own,
+            ):
                 harness.log(f"Writing {size:,} observations as {kind} …")
-                write = write_open_data if kind == "open data" else write_darwin_core
-                archive = write(folder / "archive", size)
-                times = 2 if size == options.sizes[0] else 1
-                found = [_in_process(_curated, archive, PRESETS[kind], n) for n in range(times)]
-                scan = _in_process(_scan, archive)
-                wrong += _differences(archive, kind, found)
-                rows += _figures(f"{size:,} ({kind})", found[0], scan)
-    print(
-        harness.section(
-            "Curation",
-            options.command,
-            ("duckdb", "numpy", "scipy"),
-            f"DuckDB's memory limit {MEMORY}, {THREADS} threads. The scan reads the files and "
-            "counts. All figures agree with the direct computation."
-            if not wrong
-            else f"Wrong: {'; '.join(wrong)}",
-            harness.table(HEAD, rows),
-        )
+                _write(folder, kind, size)
+                found = own.submit(_curated, folder, preset).result()
+                scan = _scan(folder)
+                direct = _direct_inat24 if kind == "open data" else _direct_inat2017
+                wrong += [f"{kind}: {one}" for one in direct(folder, found)]
+                rows += _figures(f"{size:,} ({kind})", found, scan)
+    return not wrong, [
+        f"DuckDB's memory limit {MEMORY}, {THREADS} threads. The scan reads the files and counts. "
+        + (
+            f"Wrong: {'; '.join(wrong)}"
+            if wrong
+            else "All figures agree with the direct computation."
+        ),
+        harness.table(HEAD, rows),
+    ]
+
+
+def _write(folder: Path, kind: str, rows: int) -> None:
+    """An archive as iNaturalist's open data or, of the same observations, as GBIF sends it."""
+    species = max(20, min(10_000, rows // 3_300))
+    draws = ", ".join(
+        f"(md5_number_lower(concat('{letter}', number)) % 1000000007) / 1000000007.0 AS {letter}"
+        for letter in "abcdefghijkl"
     )
-    return 1 if wrong else 0
+    sizes = {"rows": rows, "species": species, "observers": max(50, rows // 20)}
+    parts: list[str] = []
+    with duckdb.connect() as made:
+        made.execute("SET enable_progress_bar = false")
+        made.execute(_ROWS.format(draws=draws), sizes)
+        made.execute(_TAXA, {"species": species})
+        for name, sql in (_OPEN_DATA if kind == "open data" else _DARWIN_CORE).items():
+            made.execute(f"COPY ({sql}) TO '{folder}/{name}' (DELIMITER '\t', HEADER, QUOTE '')")
+            columns = [row[0] for row in made.execute(f"DESCRIBE {sql}").fetchall()]
+            terms = [
+                f'<field index="{n}" term="http://rs.tdwg.org/dwc/terms/{column}"/>'
+                for n, column in enumerate(columns)
+                if n
+            ]
+            core = ("core", "tdwg.org/dwc/terms/Occurrence", name, "id")
+            media = ("extension", "gbif.org/terms/1.0/Multimedia", name, "coreid")
+            parts.append(_FILE.format(*(media if parts else core), "".join(terms)))
+    if kind != "open data":
+        start = '<?xml version="1.0"?><archive xmlns="http://rs.tdwg.org/dwc/text/">'
+        (folder / "meta.xml").write_text(f"{start}{''.join(parts)}</archive>")
 
 
-def _in_process(function: Any, *arguments: Any) -> Any:
-    """The result from a process of its own, whose memory is its alone."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
+def _scan(folder: Path) -> float:
+    files = [folder / name for name in (*_OPEN_DATA, *_DARWIN_CORE) if (folder / name).exists()]
+    read = "SELECT count(*) FROM (FROM read_csv(?, delim = '\t', quote = '', all_varchar = true))"
+    with duckdb.connect() as connection:
+        connection.execute(f"SET threads = {THREADS}; SET enable_progress_bar = false")
+        return sum(
+            harness.seconds(lambda file=str(file): connection.execute(read, [file]).fetchall())
+            for file in files
+        )
 
 
-def _scan(archive: Path) -> float:
-    files = sorted([*archive.glob("*.csv.gz"), *archive.glob("*.txt")])
-    connection = duckdb.connect()
-    connection.execute(f"SET threads = {THREADS}; SET enable_progress_bar = false")
-    began = time.perf_counter()
-    for file in files:
-        connection.execute(
-            "SELECT count(*) FROM (FROM read_csv(?, delim = '\t', quote = '', all_varchar = true))",
-            [str(file)],
-        ).fetchall()
-    return time.perf_counter() - began
-
-
-def _curated(archive: Path, preset: str, number: int) -> dict[str, Any]:
-    """Curate, and say when each step ended, what it kept, and the corpus' checksums."""
+def _curated(folder: Path, preset: str) -> dict[str, Any]:
+    """Curate, and say when each step ended and what it kept."""
     from curation.config import read_config
-    from curation.corpus_files import CHECKSUMS, write_corpus
+    from curation.corpus_files import write_corpus
     from curation.pipeline import curate
 
-    folder = archive.parent / f"corpus {number}"
-    folder.mkdir()
     kind = "inaturalist" if preset == "inat24" else "gbif-archive"
-    config = folder / "config.toml"
+    config, corpus = folder / "config.toml", folder / "corpus"
+    corpus.mkdir()
     config.write_text(
         f'preset = "{preset}"\nseed = 1\nmemory = "{MEMORY}"\nthreads = {THREADS}\n'
-        f'[[sources]]\nkind = "{kind}"\npath = "{archive}"\n'
+        f'[[sources]]\nkind = "{kind}"\npath = "{folder}"\n'
     )
-    began = time.perf_counter()
-    times: list[tuple[str, float, Any]] = []
-    with _watched(folder) as spilled:
-        made = curate(
-            read_config(config),
-            file=folder / "work.duckdb",
-            notify=lambda step: times.append((step.name, time.perf_counter() - began, step)),
-        )
-        write_corpus(made.connection, folder)
-    times.append(("written", time.perf_counter() - began, made.steps[-1]))
-    sizes = made.connection.execute(
-        "SELECT species, count(DISTINCT observation_id) FROM candidate GROUP BY species"
-    ).fetchall()
-    sides = made.connection.execute(
-        "SELECT split, count(*) FROM candidate JOIN split USING (photo_id) GROUP BY split"
-    ).fetchall()
+    times, began = dict[str, tuple[float, int]](), perf_counter()
+
+    def ended(step: Any) -> None:
+        times[step.name] = perf_counter() - began, step.photos
+
+    made = curate(read_config(config), file=corpus / "work.duckdb", notify=ended)
+    write_corpus(made.connection, corpus)
+    times["written"] = perf_counter() - began, made.steps[-1].photos
+    counted = {
+        "sizes": "species, count(DISTINCT observation_id) FROM candidate",
+        "sides": "split, count(*) FROM candidate JOIN split USING (photo_id)",
+    }
     return {
+        name: dict(made.connection.execute(f"SELECT {sql} GROUP BY 1").fetchall())
+        for name, sql in counted.items()
+    } | {
         "times": times,
-        "sizes": dict(sizes),
-        "sides": dict(sides),
-        "continents": (made.before["continents"], made.after["continents"]),
-        "sums": (folder / CHECKSUMS).read_text(),
+        "continents": [dict(one["continents"]) for one in (made.before, made.after)],
         "peak": harness.peak_bytes(),
-        "spilled": max(spilled),
     }
 
 
-@contextmanager
-def _watched(folder: Path) -> Iterator[list[int]]:
-    """The bytes that lie in DuckDB's folders for what doesn't fit in memory, every second."""
-    ended = Event()
-    sizes = [0]
-
-    def look() -> None:
-        while not ended.wait(1):
-            with suppress(FileNotFoundError):
-                sizes.append(sum(one.stat().st_size for one in folder.glob("*.spill/*")))
-
-    thread = Thread(target=look)
-    thread.start()
-    try:
-        yield sizes
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _differences(archive: Path, kind: str, found: list[dict[str, Any]]) -> list[str]:
-    wrong = [] if found[0]["sums"] == found[-1]["sums"] else ["two runs wrote other bytes"]
-    direct = _direct_inat24 if kind == "open data" else _direct_inat2017
-    return wrong + [f"{kind}: {one}" for one in direct(archive, found[0])]
-
-
 def _read(path: Path) -> dict[str, np.ndarray]:
-    table = pyarrow.csv.read_csv(
-        path, parse_options=pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)
-    )
+    options = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)
+    table = pyarrow.csv.read_csv(path, parse_options=options)
     return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
 
 
-def _direct_inat24(archive: Path, found: dict[str, Any]) -> list[str]:
+def _differences(found: dict[str, int], direct: dict[str, Any]) -> list[str]:
+    return [
+        f"{name}: {found.get(name)}, directly {count}"
+        for name, count in direct.items()
+        if found.get(name) != count
+    ]
+
+
+def _direct_inat24(folder: Path, found: dict[str, Any]) -> list[str]:
     """What of the counts after each filter, and of the sample's sizes, isn't as computed here."""
-    seen, photo = _read(archive / "observations.csv.gz"), _read(archive / "photos.csv.gz")
+    seen, photo = _read(folder / "observations.csv.gz"), _read(folder / "photos.csv.gz")
     number_of = {one: n for n, one in enumerate(seen["observation_uuid"])}
     at = np.array([number_of[one] for one in photo["observation_uuid"]])
     years = seen["observed_on"].astype("datetime64[Y]").astype(int) + 1970
     placed = ~np.isnan(seen["latitude"]) & ((seen["latitude"] != 0) | (seen["longitude"] != 0))
-    good = (seen["quality_grade"] == "research") & (years >= 2021) & (years <= 2023)
-    kept = good[at]
-    expected = {"years": kept.sum(), "place": (kept & placed[at]).sum()}
-    kept &= placed[at]
-    kept &= photo["license"] != ""
-    expected["licenses"] = kept.sum()
-    observed = np.unique(at[kept])
-    expected["primary photo"] = len(observed)
-    sizes = Counter(seen["taxon_id"][observed].tolist())
-    expected["sampled"] = sum(min(550, one) for one in sizes.values())
-    steps = {name: step.photos for name, _, step in found["times"]}
-    wrong = [
-        f"{name}: {steps[name]:,}, directly {count:,}"
-        for name, count in expected.items()
-        if steps[name] != count
-    ]
-    if sorted(found["sizes"].values()) != sorted(min(550, one) for one in sizes.values()):
-        wrong.append("the sample's sizes by species")
-    return wrong
+    of_years = ((seen["quality_grade"] == "research") & (years >= 2021) & (years <= 2023))[at]
+    in_place = of_years & placed[at]
+    licensed = in_place & (photo["license"] != "")
+    observed = np.unique(at[licensed])
+    sizes = [min(550, one) for one in Counter(seen["taxon_id"][observed].tolist()).values()]
+    direct = {"years": of_years.sum(), "place": in_place.sum(), "licenses": licensed.sum()}
+    direct |= {"primary photo": len(observed), "sampled": sum(sizes)}
+    wrong = _differences({name: kept for name, (_, kept) in found["times"].items()}, direct)
+    same = sorted(found["sizes"].values()) == sorted(sizes)
+    return wrong if same else [*wrong, "the sample's sizes by species"]
 
 
-def _direct_inat2017(archive: Path, found: dict[str, Any]) -> list[str]:
+def _direct_inat2017(folder: Path, found: dict[str, Any]) -> list[str]:
     """What of the numbers of photos in each split isn't as computed here, observer by observer."""
-    from hashlib import md5
-
-    seen, photo = _read(archive / "occurrence.txt"), _read(archive / "multimedia.txt")
+    seen, photo = _read(folder / "occurrence.txt"), _read(folder / "multimedia.txt")
     photos = np.bincount(photo["gbifID"], minlength=int(seen["gbifID"].max()) + 1)
-    people: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for species, person, number in zip(
-        seen["species"], seen["recordedByID"], photos[seen["gbifID"]], strict=True
-    ):
-        people[species][str(person)].append(int(number))
+    species: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    columns = (seen["species"], seen["recordedByID"], photos[seen["gbifID"]])
+    for one, person, number in zip(*columns, strict=True):
+        species[one][str(person)].append(int(number))
     sides: Counter[str] = Counter()
-    for by_person in people.values():
-        if len(by_person) < 20 or sum(map(len, by_person.values())) < 20:
+    for people in species.values():
+        if len(people) < 20 or sum(map(len, people.values())) < 20:
             continue
         order = sorted(
-            by_person.items(),
-            key=lambda one: (len(one[1]), md5(f"1{one[0]}".encode()).hexdigest(), one[0]),
+            people, key=lambda one: (len(people[one]), md5(f"1{one}".encode()).hexdigest(), one)
         )
+        counts = [sum(people[one]) for one in order]
         tested = len(order) * 2 // 5
-        sides["test"] += sum(sum(one) for _, one in order[:tested])
-        rest = [sum(one) for _, one in order[tested:]]
-        before = 0
-        for number in rest:
-            validates = before <= 30 and before < 0.33 * sum(rest)
-            sides["val" if validates else "train"] += number
+        sides["test"] += sum(counts[:tested])
+        before, rest = 0, sum(counts[tested:])
+        for number in counts[tested:]:
+            sides["val" if before <= 30 and before < 0.33 * rest else "train"] += number
             before += number
-    return [
-        f"{side}: {found['sides'].get(side):,}, directly {count:,}"
-        for side, count in sides.items()
-        if found["sides"].get(side) != count
-    ]
+    return _differences(found["sides"], sides)
 
 
-def _figures(archive: str, found: dict[str, Any], scan: float) -> list[list[str]]:
-    times = {name: (when, step) for name, when, step in found["times"]}
-    names = list(times)
+def _figures(archive: str, found: dict[str, Any], scan: float) -> list[list[Any]]:
+    names = list(found["times"])
     filtered = names[names.index("sampled") - 1] if "sampled" in names else names[-2]
-    rows = [[archive, "scan", f"{scan:.1f}", "1.0", "", "", ""]]
+    shown = {names[0]: "read", filtered: "filtered", "sampled": "sampled", "written": "written"}
+    rows: list[list[Any]] = [[archive, "scan", scan, 1.0, None, None]]
     before = 0.0
-    for name, shown in (
-        (names[0], "read"), (filtered, "filtered"), ("sampled", "sampled"), ("written", "written"),
-    ):  # fmt: skip
-        if name not in times:
-            continue
-        when, step = times[name]
+    for name in (one for one in shown if one in names):
+        when, kept = found["times"][name]
         rows.append(
-            [archive, shown, f"{when - before:.1f}", f"{(when - before) / scan:.1f}", "", "",
-             f"{step.photos:,}"]
-        )  # fmt: skip
+            [archive, shown[name], when - before, (when - before) / scan, None, f"{kept:,}"]
+        )
         before = when
-    rows[-1][4:6] = harness.megabytes(found["peak"]), harness.megabytes(found["spilled"])
-    if "sampled" in times:
-        west = [_western(one) for one in found["continents"]]
-        rows[-2][6] += f"; North America and Europe {west[0]:.0%} → {west[1]:.0%}"
+    rows[-1][4] = harness.megabytes(found["peak"])
+    if "sampled" in names:
+        west = [
+            (one["North America"] + one["Europe"]) / sum(one.values())
+            for one in found["continents"]
+        ]
+        rows[-2][5] += f"; North America and Europe {west[0]:.0%} → {west[1]:.0%}"
     return rows
 
 
-def _western(rows: list[tuple[str, int]]) -> float:
-    counts = dict(rows)
-    return (counts["North America"] + counts["Europe"]) / sum(counts.values())
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    packages, sizes = ("duckdb", "numpy", "scipy"), (1_000_000, 3_000_000, 10_000_000)
+    harness.run(main, "Curation", packages, sizes=sizes)

@@ -10,9 +10,6 @@ where a model's name says so. Uses a GPU where torch sees one.
 from __future__ import annotations
 
 import math
-import os
-import sys
-import time
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
@@ -26,8 +23,8 @@ from PIL import Image as PillowImage
 from bench import harness
 
 HEAD: Final = (
-    *("Model", "Batch", "Format", "Images a turn", "Bare loop, images/s"),
-    *("Whole task, images/s", "Whole / bare", "Memory", "Remark"),
+    "Model | Batch | Format | Images a turn | Bare loop, images/s | Whole task, images/s"
+    " | Whole / bare | Memory | Remark"
 )
 AIM: Final = {"cpu": 0.95, "cuda": 0.90}
 #: By device and model the images of a turn, which takes about 20 s, and the batch size.
@@ -49,44 +46,29 @@ BARE_SECONDS: Final = 3.0
 LEAST_COSINE: Final = 0.999
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 1 if a vector is missing or isn't that of its image. `images` and `batch`
-    are those of SIZES where they are 0.
-    """
-    options = harness.parse(
-        "embedding", __doc__, arguments, models=tuple(SIZES["cpu"]), images=0, batch=0, turns=3
-    )
-    rows, right, device = [], True, ""
-    for name in options.models:
-        with harness.temporary_folder("embedding") as folder:
-            row, one_right, device = _measure(name, folder, options)
-        rows.append(row)
-        right &= one_right
-    packages = ("torch", "torchvision", "open_clip_torch", "Pillow", "Django")
-    table = harness.table(HEAD, rows)
-    print(harness.section("Embedding", options.command, packages, f"Device: {device}.", table))
-    return 0 if right else 1
+def main(options: Any) -> tuple[bool, list[str]]:
+    """Whether all vectors are there and those of their images, and how fast they were made."""
+    rows, verdicts, devices = zip(*(_measure(one, options) for one in options.models), strict=True)
+    return all(verdicts), [f"Device: {devices[0]}.", harness.table(HEAD, rows)]
 
 
-def _measure(name: str, folder: Path, options: Any) -> tuple[list[str], bool, str]:
-    with harness.process(folder / "bare") as bare:
+def _measure(name: str, options: Any) -> tuple[list[Any], bool, str]:
+    with harness.database() as (folder, task), harness.process(folder / "bare") as bare:
         kind, form, device = bare(_device)
         images, batch = SIZES[kind].get(name, (300, 32))
         images, batch = options.images or images, options.batch or batch
-        os.environ["EMBEDDING_BATCH_SIZE"] = str(batch)
         harness.log(f"{name}: making images …")
         files = _files(folder / "files", drawn=name == "demo", count=min(FILES, images))
-        with harness.process(folder / "var", migrate=True) as task:
-            task(_embed, name, files, 0, batch)
-            memory = [task(harness.anonymous_bytes)]
-            loops, whole, count = [bare(_bare_rate, name, batch)], [], batch
-            for number in range(options.turns):
-                harness.log(f"{name}: turn {number + 1} of {options.turns}, batches of {batch} …")
-                whole.append(images / task(_embed, name, files, count, images))
-                count += images
-                memory.append(task(harness.anonymous_bytes))
-                loops.append(bare(_bare_rate, name, batch))
-            stored, vectors = task(_stored, name)
+        task(_embed, name, files, 0, batch, batch)
+        memory = [task(harness.anonymous_bytes)]
+        loops, whole, count = [bare(_bare_rate, name, batch)], [], batch
+        for number in range(options.turns):
+            harness.log(f"{name}: turn {number + 1} of {options.turns}, batches of {batch} …")
+            whole.append(images / task(_embed, name, files, count, images, batch))
+            count += images
+            memory.append(task(harness.anonymous_bytes))
+            loops.append(bare(_bare_rate, name, batch))
+        stored, vectors = task(_stored, name)
         right = stored == count and all(
             float(vector @ bare(_vector, name, files[number % len(files)])) > LEAST_COSINE
             for number, vector in vectors.items()
@@ -95,8 +77,7 @@ def _measure(name: str, folder: Path, options: Any) -> tuple[list[str], bool, st
     ratio = median(one / alone for one, alone in zip(whole, beside, strict=True))
     remark = f"aim: {AIM[kind]:.2f}; the loops' range {min(loops):,.2f}–{max(loops):,.2f}"
     row = [
-        *(name, str(batch), form, f"{images:,}"),
-        *(f"{median(loops):,.2f}", f"{median(whole):,.2f}", f"{ratio:.2f}"),
+        *(name, batch, form, images, median(loops), median(whole), ratio),
         f"{harness.megabytes(memory[0])}, {(memory[-1] - memory[1]) / 1e6:+,.0f}",
         remark if right else f"{remark}; VECTORS ARE WRONG",
     ]
@@ -136,8 +117,7 @@ def _bare_rate(name: str, batch: int) -> float:
     """Images a second of the model alone, over a batch in the device's memory again and again."""
     import torch
 
-    blank = PillowImage.new("RGB", PHOTO)
-    shape = _model(name)[1](blank).shape
+    shape = _model(name)[1](PillowImage.new("RGB", PHOTO)).shape
     pixels = torch.randn((batch, *shape)).to(_device()[0])
 
     def run(batches: int) -> None:
@@ -167,56 +147,54 @@ def _files(folder: Path, *, drawn: bool, count: int) -> list[Path]:
         write_corpus(folder, count=count, seed=11)
         return sorted(folder.rglob("*.jpg"))[:count]
     folder.mkdir()
-    files, random = [], np.random.default_rng(11)
+    files, random = [folder / f"{number}.jpg" for number in range(count)], np.random.default_rng(11)
     height, width = PHOTO
-    for number in range(count):
-        fields = random.integers(0, 256, (12, 16, 3), dtype=np.uint8)
-        smooth = PillowImage.fromarray(fields).resize(
-            (width, height), PillowImage.Resampling.BICUBIC
-        )
-        grain = random.normal(0, 12, (height, width, 1))
-        pixels = np.clip(np.asarray(smooth) + grain, 0, 255).astype(np.uint8)
-        files.append(folder / f"{number}.jpg")
-        PillowImage.fromarray(pixels).save(files[-1], "JPEG", quality=85)
+    for file in files:
+        fields = PillowImage.fromarray(random.integers(0, 256, (12, 16, 3), dtype=np.uint8))
+        smooth = fields.resize((width, height), PillowImage.Resampling.BICUBIC)
+        pixels = np.asarray(smooth) + random.normal(0, 12, (height, width, 1))
+        PillowImage.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(file, quality=85)
     return files
 
 
-def _embed(name: str, files: Sequence[Path], first: int, count: int) -> float:
+def _embed(name: str, files: Sequence[Path], first: int, count: int, batch: int) -> float:
     """Add `count` images from the id `first` on, the files over and over; seconds of the whole task
     as a worker does it: slice after slice of a job, until it is done.
     """
+    from dataclasses import asdict
+
+    from django.conf import settings
+
     from core.jobs.services import Slice, job_slice_run
     from retrieval.corpus.models import Image
     from retrieval.embedding.services import embedding_job_create
     from retrieval.images.storage import image_store
 
-    stored = [image_store(file.read_bytes()) for file in files]
+    settings.EMBEDDING_BATCH_SIZE = batch
+    known = [asdict(image_store(file.read_bytes())) for file in files]
     Image.objects.bulk_create(
         (
             Image(
-                id=number,
+                id=n,
                 dataset="bench",
-                source_id=str(number),
-                file_name=f"{number}.jpg",
-                sha256=file.sha256,
-                format=file.format,
-                width=file.width,
-                height=file.height,
-                size_bytes=file.size_bytes,
+                source_id=str(n),
+                file_name=f"{n}.jpg",
+                **known[n % len(known)],
             )
-            for number in range(first, first + count)
-            for file in (stored[number % len(stored)],)
+            for n in range(first, first + count)
         ),
         batch_size=5000,
     )
-    began = time.perf_counter()
-    job = embedding_job_create(model_name=name)
-    while (outcome := job_slice_run(job_id=job.pk)) is Slice.MORE:
-        pass
-    if outcome is not Slice.FINISHED:
-        job.refresh_from_db()
-        raise RuntimeError(f"The job ended as {outcome.value}: {job.error}")
-    return time.perf_counter() - began
+
+    def run() -> None:
+        job = embedding_job_create(model_name=name)
+        while (outcome := job_slice_run(job_id=job.pk)) is Slice.MORE:
+            pass
+        if outcome is not Slice.FINISHED:
+            job.refresh_from_db()
+            raise RuntimeError(f"The job ended as {outcome.value}: {job.error}")
+
+    return harness.seconds(run)
 
 
 def _stored(name: str) -> tuple[int, dict[int, np.ndarray]]:
@@ -228,4 +206,7 @@ def _stored(name: str) -> tuple[int, dict[int, np.ndarray]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    packages = ("torch", "torchvision", "open_clip_torch", "Pillow", "Django")
+    models = tuple(SIZES["cpu"])
+    # SIZES says what 0 stands for.
+    harness.run(main, "Embedding", packages, models=models, images=0, batch=0, turns=3)

@@ -16,27 +16,45 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import psutil
 
+Call = Callable[..., Any]
+"""`call(function, *arguments)` runs a module's function in another process, and waits for it."""
 
-def parse(
-    name: str, description: str | None, arguments: Sequence[str] | None, **defaults: Any
-) -> argparse.Namespace:
-    """The options of a benchmark, `--name default` each (`--two-words` for `two_words`), a tuple's
-    values separated by commas. `command` is how to repeat it.
+
+def run(
+    main: Callable[[Any], tuple[bool, Sequence[str]]],
+    title: str,
+    packages: Sequence[str],
+    **defaults: Any,
+) -> NoReturn:
+    """Run a benchmark's `main`, print its section, and exit with 1 where it says that what came out
+    is wrong. `main` takes the options, `--name default` each (`--two-words` for `two_words`, a
+    tuple's values separated by commas), and gives the parts of the section behind that verdict.
     """
-    parser = argparse.ArgumentParser(prog=f"python -m bench.{name}", description=description)
+    module = sys.modules[main.__module__]
+    assert module.__spec__ is not None
+    parser = argparse.ArgumentParser(
+        f"python -m {module.__spec__.name}", description=module.__doc__
+    )
     for option, default in defaults.items():
         kind: Any = type(default)
         if isinstance(default, tuple):
             kind = _several(type(default[0]))
         parser.add_argument(f"--{option.replace('_', '-')}", type=kind, default=default)
-    options = parser.parse_args(arguments)
-    given = shlex.join(sys.argv[1:] if arguments is None else arguments)
-    options.command = f"python -m bench.{name} {given}".strip()
-    return options
+    right, parts = main(parser.parse_args())
+    cpu = Path("/proc/cpuinfo").read_text().partition("model name\t: ")[2].partition("\n")[0]
+    machine = (
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC · {cpu or platform.machine()}, "
+        f"{os.cpu_count()} cores · {platform.system()} {platform.release()} · "
+        f"Python {platform.python_version()}, "
+        + ", ".join(f"{name} {version(name)}" for name in packages)
+    )
+    command = shlex.join([*parser.prog.split(), *sys.argv[1:]])
+    print("\n\n".join([f"## {title}", machine, f"`{command}`", *parts]))
+    sys.exit(not right)
 
 
 def _several(kind: type) -> Callable[[str], tuple[Any, ...]]:
@@ -49,20 +67,27 @@ def log(text: str) -> None:
 
 
 @contextmanager
-def temporary_folder(name: str) -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
     """A folder under TMPDIR, deleted afterwards."""
-    with tempfile.TemporaryDirectory(prefix=f"bench-{name}-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         yield Path(folder)
 
 
 @contextmanager
-def process(var_dir: Path, *, migrate: bool = False) -> Iterator[Callable[..., Any]]:
-    """A process of its own with Django on the state folder's embedded PostgreSQL, whatever the
-    environment says; `migrate` makes the database. It yields `call(function, *arguments)`, which
-    runs a module's function there and waits for its result. The last process stops the server.
+def database() -> Iterator[tuple[Path, Call]]:
+    """A temporary folder with a new database, and its first process."""
+    with temporary_folder() as folder, process(folder, migrate=True) as call:
+        yield folder, call
+
+
+@contextmanager
+def process(folder: Path, *, migrate: bool = False) -> Iterator[Call]:
+    """A process of its own with Django on the embedded PostgreSQL of the state folder `var` in
+    `folder`, whatever the environment says; `migrate` makes the database. The last process stops
+    the server.
     """
     with ProcessPoolExecutor(
-        1, mp_context=get_context("spawn"), initializer=_set_up, initargs=(var_dir,)
+        1, mp_context=get_context("spawn"), initializer=_set_up, initargs=(folder / "var",)
     ) as pool:
 
         def call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -73,7 +98,7 @@ def process(var_dir: Path, *, migrate: bool = False) -> Iterator[Callable[..., A
                 call(_migrate)
             yield call
         finally:
-            call(_leave, var_dir)
+            call(_leave, folder / "var")
 
 
 def _set_up(var_dir: Path) -> None:
@@ -103,6 +128,31 @@ def _leave(var_dir: Path) -> None:
     embedded_postgres(var_dir).leave(wait=True)
 
 
+class Measured(NamedTuple):
+    """What a call in a process of its own gave and took."""
+
+    result: Any
+    seconds: float
+    before: str
+    """The process's highest resident memory before the call, as text."""
+    peak: int
+    """The same after it, in bytes."""
+
+
+def measured(folder: Path, prepare: Callable[..., Any], *arguments: Any) -> Measured:
+    """Call in a new process (see `process`) what `prepare` returns there."""
+    with process(folder) as call:
+        found: Measured = call(_measured, prepare, arguments)
+    return found
+
+
+def _measured(prepare: Callable[..., Any], arguments: Sequence[Any]) -> Measured:
+    run = prepare(*arguments)
+    before = f"{megabytes(peak_bytes())} before it begins"
+    spent, result = timed(run)
+    return Measured(result, spent, before, peak_bytes())
+
+
 def sql(statement: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Any]:
     """The rows that a statement gives, if it gives any; in a process with Django."""
     from django.db import connection
@@ -112,11 +162,24 @@ def sql(statement: str, parameters: Sequence[Any] | Mapping[str, Any] | None = N
         return cursor.fetchall() if cursor.description else []
 
 
+def copy(statement: str, path: Path) -> float:
+    """Seconds of a COPY FROM STDIN or TO STDOUT, which is a file; in a process with Django."""
+    from django.db import connection
+
+    with connection.cursor() as cursor, path.open("rb" if "STDIN" in statement else "wb") as file:
+        return seconds(cursor.copy_expert, statement, file, 1 << 20)
+
+
+def timed(run: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, Any]:
+    """How long a call takes, and what it gives."""
+    began = time.perf_counter()
+    result = run(*arguments, **options)
+    return time.perf_counter() - began, result
+
+
 def seconds(run: Callable[..., Any], *arguments: Any) -> float:
     """How long a call takes."""
-    began = time.perf_counter()
-    run(*arguments)
-    return time.perf_counter() - began
+    return timed(run, *arguments)[0]
 
 
 def in_turn(
@@ -127,8 +190,8 @@ def in_turn(
     """
     found: dict[str, list[Any]] = {name: [] for name in ways}
     for number in range(warm_up + rounds):
-        for name, run in ways.items():
-            result = run(number)
+        for name, way in ways.items():
+            result = way(number)
             if number >= warm_up:
                 found[name].append(result)
     return found
@@ -158,23 +221,20 @@ def megabytes(size: float) -> str:
     return f"{size / 1e6:,.0f} MB"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; a bar within a cell becomes a slash. Raises ValueError for a row that has
-    not as many cells as the head.
+def table(head: str, rows: Sequence[Sequence[str | float | None]]) -> str:
+    """A Markdown table below a head of names between bars. A number without a fraction is grouped,
+    another one gets two decimals, None is empty, a bar within a cell becomes a slash. Raises
+    ValueError for a row that has not as many cells as the head.
     """
-    lines = [[cell.replace("|", "/") for cell in line] for line in (head, *rows)]
+    lines = [head.split(" | "), *([_cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     text = [f"| {' | '.join(map(str.ljust, line, widths))} |" for line in lines]
     return "\n".join([text[0], f"|{'|'.join('-' * (width + 2) for width in widths)}|", *text[1:]])
 
 
-def section(title: str, command: str, packages: Sequence[str], *parts: str) -> str:
-    """A section: where, when, with which versions and how it was measured, then its parts."""
-    cpu = Path("/proc/cpuinfo").read_text().partition("model name\t: ")[2].partition("\n")[0]
-    machine = (
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC · {cpu or platform.machine()}, "
-        f"{os.cpu_count()} cores · {platform.system()} {platform.release()} · "
-        f"Python {platform.python_version()}, "
-        + ", ".join(f"{name} {version(name)}" for name in packages)
-    )
-    return "\n\n".join([f"## {title}", machine, f"`{command}`", *parts])
+def _cell(value: str | float | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value.replace("|", "/")
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"

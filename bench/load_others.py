@@ -12,11 +12,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from tests.people import PASSWORD
 from tests.processes import free_port, wait_for
 
-PASSWORD: Final = "tawny-owl-at-dusk-7"
 ITEMS: Final = 300
-STARTS_SECONDS: Final = 900
+LABELS: Final = (
+    '<View><Image name="image" value="$image"/><Choices name="choice" toName="image">'
+    '<Choice value="relevant"/><Choice value="not relevant"/></Choices></View>'
+)
 #: In doccano's own Python: people with tokens, and texts, which it takes one by one otherwise.
 DOCCANO_PEOPLE: Final = """
 import sys
@@ -39,38 +42,28 @@ print(" ".join(Token.objects.create(user=one).key for one in people))
 @contextmanager
 def label_studio(program: Path, folder: Path, people: int) -> Iterator[dict[str, Any]]:
     """A plan's `url` and `saves` for a project of ITEMS images; one account does it all."""
-    token = os.urandom(20).hex()
-    port = free_port()
+    token, port = os.urandom(20).hex(), str(free_port())
     environment = {
         "LABEL_STUDIO_BASE_DATA_DIR": str(folder),
         "LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN": "true",
         "LATEST_VERSION_CHECK": "false",
         "COLLECT_ANALYTICS": "false",
     }
-    arguments = ("start", "--no-browser", "--port", str(port), "--username", "ada@example.org")
-    more = ("--password", PASSWORD, "--user-token", token)
-    with _running(folder, environment, [program, *arguments, *more], port) as url:
+    account = ("--username", "ada@example.org", "--password", PASSWORD, "--user-token", token)
+    command = [program, "start", "--no-browser", "--port", port, *account]
+    with _running(folder, environment, command, port) as url:
         headers = {"Authorization": f"Token {token}"}
-        config = (
-            '<View><Image name="image" value="$image"/><Choices name="choice" toName="image">'
-            '<Choice value="relevant"/><Choice value="not relevant"/></Choices></View>'
-        )
-        made = {"title": "images", "label_config": config}
+        made = {"title": "images", "label_config": LABELS}
         project = _api(f"{url}/api/projects/", headers, made)["id"]
         tasks = [{"image": f"{url}/static/{number}.jpg"} for number in range(ITEMS)]
         _api(f"{url}/api/projects/{project}/import", headers, tasks)
         found = _api(f"{url}/api/tasks/?project={project}&page_size={ITEMS}", headers)
-        value = {"choices": ["not relevant"]}
-        result = {"from_name": "choice", "to_name": "image", "type": "choices", "value": value}
-        yield {
-            "url": url,
-            "saves": {
-                "headers": [headers] * people,
-                "path": "/api/tasks/{}/annotations/",
-                "items": [one["id"] for one in found["tasks"]],
-                "body": {"result": [result], "lead_time": 1.0},
-            },
-        }
+        result: Any = {"from_name": "choice", "to_name": "image", "type": "choices"}
+        result["value"] = {"choices": ["not relevant"]}
+        body = {"result": [result], "lead_time": 1.0}
+        items, path = [one["id"] for one in found["tasks"]], "/api/tasks/{}/annotations/"
+        saves = {"headers": [headers] * people, "path": path, "items": items, "body": body}
+        yield {"url": url, "saves": saves}
 
 
 @contextmanager
@@ -78,67 +71,51 @@ def doccano(program: Path, folder: Path, people: int) -> Iterator[dict[str, Any]
     """A plan's `url` and `saves` for a project of ITEMS texts, which it classifies as it does
     images; an account for each person.
     """
-    port = free_port()
-    environment = {"DOCCANO_HOME": str(folder)}
+    environment, port = {"DOCCANO_HOME": str(folder)}, str(free_port())
     for arguments in (["init"], ["createuser", "--username", "ada", "--password", PASSWORD]):
         _run(folder, [program, *arguments], environment)
-    with _running(folder, environment, [program, "webserver", "--port", str(port)], port) as url:
+    with _running(folder, environment, [program, "webserver", "--port", port], port) as url:
         sent = {"username": "ada", "password": PASSWORD}
         headers = {"Authorization": f"Token {_api(f'{url}/v1/auth/login/', {}, sent)['key']}"}
-        project = {
-            "name": "images",
-            "description": "images",
-            "project_type": "DocumentClassification",
-            "resourcetype": "TextClassificationProject",
-            "tags": [],
-        }
-        base = f"/v1/projects/{_api(f'{url}/v1/projects', headers, project)['id']}"
+        project = {"name": "images", "description": "images", "tags": []}
+        kind = {"project_type": "DocumentClassification"}
+        kind["resourcetype"] = "TextClassificationProject"
+        base = f"/v1/projects/{_api(f'{url}/v1/projects', headers, project | kind)['id']}"
         label = _api(f"{url}{base}/category-types", headers, {"text": "not relevant"})["id"]
         [place] = program.parent.parent.glob("lib/python*/site-packages/backend")
-        own = {
+        environment |= {
             "PYTHONPATH": str(place),
             "DJANGO_SETTINGS_MODULE": "config.settings.production",
             "DATABASE_URL": f"sqlite:///{folder}/db.sqlite3",
         }
         script = [program.with_name("python"), "-c", DOCCANO_PEOPLE, str(people), str(ITEMS)]
-        tokens = _run(folder, script, environment | own).splitlines()[-1].split()
+        tokens = _run(folder, script, environment).splitlines()[-1].split()
         found = _api(f"{url}{base}/examples?limit={ITEMS}", headers)
-        yield {
-            "url": url,
-            "saves": {
-                "headers": [{"Authorization": f"Token {token}"} for token in tokens],
-                "path": f"{base}/examples/{{}}/categories",
-                "items": [one["id"] for one in found["results"]],
-                "body": {"label": label},
-            },
+        saves = {
+            "headers": [{"Authorization": f"Token {token}"} for token in tokens],
+            "path": f"{base}/examples/{{}}/categories",
+            "items": [one["id"] for one in found["results"]],
+            "body": {"label": label},
         }
+        yield {"url": url, "saves": saves}
 
 
 def version(program: Path) -> str:
     """Of the package that a program has come with."""
     script = f"from importlib.metadata import version; print(version({program.name!r}))"
-    done = subprocess.run(
-        [program.with_name("python"), "-c", script], capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
+    return subprocess.check_output([program.with_name("python"), "-c", script], text=True).strip()
 
 
 @contextmanager
 def _running(
-    folder: Path, environment: dict[str, str], command: list[Any], port: int
+    folder: Path, environment: dict[str, str], command: list[Any], port: str
 ) -> Iterator[str]:
     """A server's address, once it answers there."""
     url = f"http://127.0.0.1:{port}"
     environment = _environment(folder) | environment
     with (folder / "output.txt").open("ab") as output:
-        server = subprocess.Popen(
-            command,
-            env=environment,
-            cwd=folder,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
+        streams: Any = {"stdout": output, "stderr": output, "start_new_session": True}
+        server = subprocess.Popen(command, env=environment, cwd=folder, **streams)
 
     def answers() -> bool:
         with suppress(OSError), urllib.request.urlopen(url, timeout=10):
@@ -146,7 +123,7 @@ def _running(
         return False
 
     try:
-        wait_for(answers, seconds=STARTS_SECONDS, what=f"{command[0]} ({output.name})", pause=1)
+        wait_for(answers, seconds=900, what=f"{command[0]} ({output.name})", pause=1)
         yield url
     finally:
         os.killpg(server.pid, signal.SIGKILL)

@@ -6,9 +6,9 @@ details of a hundred candidates and the files of the next images fetched ahead, 
 seconds what has changed, and judges at a person's pace into an outbox that sends what waits in
 batches, one request at a time, with a rest after each, and again until it is answered.
 
-Writes into FOLDER `requests.csv` (moment, kind, seconds, failed), `ledger.csv` (what became of a
-judgment: made, stored, repeated or refused; its client id, moment, query, image, annotator) and, as
-soon as everybody labels, an empty file `all-there`. Moments are seconds since 1970.
+Writes into FOLDER `requests.tsv` (moment, kind, seconds, failed), `ledger.tsv` (what became of a
+judgment, made, stored, repeated or refused, and its client id) and, as soon as everybody labels, an
+empty file `all-there`. Moments are seconds since 1970.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ import sys
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final
+from types import SimpleNamespace
+from typing import Any, Final
 
 import brotli
 import gevent
@@ -58,81 +57,45 @@ LONGEST_PAUSE: Final = 10.0
 REST: Final = 50
 DRAWS_AHEAD: Final = 5
 RELEVANCES: Final = ("not_relevant", "not_relevant", "not_relevant", "relevant", "unsure")
+#: What a plan needn't name: how many judgments end it (0 for none), the share of images whose files
+#: are fetched, how many people come in a second, and in place of ours the saves of another program:
+#: `headers` of each person, `path` with a place for one of `items`, and the `body`. It has also the
+#: `url`, the `password`, the mean seconds of an image (`pace`), the `seconds` that all label, and
+#: `people`: each with a `name`, the `queries` that they label one after the other, and whether they
+#: label by pages of thumbnails (`grid`) and judge what the first query's audit draws (`audits`).
+PLAN: Final[dict[str, Any]] = {"judgments": 0, "files": 1.0, "a_second": 2.0, "saves": None}
 
 
-@dataclass(slots=True)
-class Person:
-    """An annotator, and what they do."""
-
-    name: str
-    queries: list[int]
-    """Labeled one after the other, to the end."""
-    grid: bool = False
-    """Whether they label by pages of thumbnails, else image by image."""
-    audits: bool = False
-    """Whether they judge what an audit draws of the first query, before they label it."""
-
-
-@dataclass(slots=True)
-class Plan:
-    """What a crowd does."""
-
-    url: str
-    password: str
-    people: list[dict[str, Any]]
-    pace: float
-    """Mean seconds for an image."""
-    seconds: float
-    """How long all label, from when the last one has opened the page on."""
-    judgments: int = 0
-    """Ends as soon as so many are stored; 0 for never."""
-    saves: dict[str, Any] = field(default_factory=dict)
-    """Of another program, in place of ours: `headers` of each person, `path` with a place for one
-    of `items`, and the `body`.
-    """
-    files: float = 1.0
-    """Share of the images and thumbnails whose files are fetched."""
-    a_second: float = 2.0
-    """How many people come in a second."""
-
-
-@dataclass(slots=True)
 class Crowd:
-    """What all have in common."""
+    """What all people have in common."""
 
-    plan: Plan
-    people: deque[Person]
-    requests: IO[str]
-    ledger: IO[str]
-    stored: int = 0
-    waiting: int = 0
-    opened: int = 0
-    ending: bool = False
+    def __init__(self, plan: dict[str, Any], folder: Path) -> None:
+        self.plan = SimpleNamespace(**PLAN | plan)
+        self.people = deque(self.plan.people)
+        self.requests = (folder / "requests.tsv").open("w")
+        self.ledger = (folder / "ledger.tsv").open("w")
+        self.stored = self.waiting = self.opened = 0
+        self.ending = False
 
     def note(self, what: str, record: dict[str, Any]) -> None:
         """Write down what became of a judgment."""
-        fields = (record[name] for name in ("client_id", "at", "query", "image", "annotator"))
-        self.ledger.write(f"{what},{','.join(map(str, fields))}\n")
+        self.ledger.write(f"{what}\t{record['client_id']}\n")
         self.waiting += 1 if what == "made" else -1
         self.stored += what in ("stored", "repeated")
 
-    def requested(self, name: str, response_time: float, exception: Any, **more: Any) -> None:
-        """Locust's listener: write down a request."""
+    def requested(
+        self, name: str, response_time: float, exception: Any, start_time: float, **_: Any
+    ) -> None:
+        """Write down a request, as Locust tells of it."""
         failed = int(exception is not None)
-        self.requests.write(
-            f"{more['start_time']:.3f},{name},{response_time / 1000:.4f},{failed}\n"
-        )
+        self.requests.write(f"{start_time:.3f}\t{name}\t{response_time / 1000:.4f}\t{failed}\n")
 
-
-@dataclass(slots=True)
-class Place:
-    """One person's page of one query."""
-
-    api: str
-    cursor: int
-    details: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """By rank, as the API gives them."""
-    pages: set[int] = field(default_factory=set)
+    def think(self, drawn: random.Random, images: int = 1) -> None:
+        """Wait as long as a person looks; for ever once the day is over."""
+        middle = math.log(self.plan.pace) - PACE_SPREAD**2 / 2
+        gevent.sleep(sum(drawn.lognormvariate(middle, PACE_SPREAD) for _ in range(images)))
+        while self.ending:
+            gevent.sleep(60)
 
 
 class Annotator(FastHttpUser):
@@ -145,24 +108,24 @@ class Annotator(FastHttpUser):
     def on_start(self) -> None:
         """Log in."""
         self.person = self.crowd.people.popleft()
+        self.name, self.grid = self.person["name"], self.person.get("grid", False)
         # Of the queries too: crowds of the same people must not send the same ids.
-        self.drawn = random.Random(f"{self.person.name} {self.person.queries}")
+        self.drawn = random.Random(f"{self.name} {self.person['queries']}")
         self.outbox: deque[dict[str, Any]] = deque()
         self.woken, self.hurried, self.settled = Event(), Event(), Event()
         self.cached: set[str] = set()
+        self.began = False
         self.background = Group()
         self.background.spawn(self._send)
-        while True:
-            page = self._get("/login/", "Log in", text)
-            self._files(page)
-            [token] = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
-            form = {"username": self.person.name, "password": self.crowd.plan.password}
+        found = ""
+        while 'name="user-id"' not in found:
+            found = self._get("/login/", "Log in", "text")
+            self._files(found)
+            [token] = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', found)
+            form = {"username": self.name, "password": self.crowd.plan.password}
             form["csrfmiddlewaretoken"] = token
-            page = text(self.client.post("/login/", data=form, name="Log in"))
-            if page and 'name="user-id"' in page:
-                self._files(page)
-                return
-            gevent.sleep(RETRIED_EVERY)
+            found = read(self.client.post("/login/", data=form, name="Log in"), "text") or ""
+        self._files(found)
 
     def on_stop(self) -> None:
         """Close the browser."""
@@ -171,61 +134,56 @@ class Annotator(FastHttpUser):
     @task
     def work(self) -> None:
         """Label one query after the other, then wait for the end."""
-        for number, query in enumerate(self.person.queries):
-            if self.person.audits and number == 0:
-                self._audit(query)
+        if self.person.get("audits"):
+            self._audit(self.person["queries"][0])
+        for query in self.person["queries"]:
             self._label(query)
         while True:
             gevent.sleep(60)
 
     def _label(self, query: int) -> None:
-        self._files(self._get(f"/queries/{query}/label/", "Page: labeling", text))
-        place = Place(f"/api/queries/{query}/", 0)
-        outline = self._get(f"{place.api}outline/", "API: outline", parsed)
-        place.cursor = outline["cursor"]
-        ranks = [
-            rank
-            for rank, letter in enumerate(outline["relevance"], 1)
-            if letter == "-" and rank not in outline["withdrawn"]
-        ]
-        step = GRID_SIZE if self.person.grid else 1
-        there = Semaphore(0)
-        room = Semaphore(3 * GRID_SIZE if self.person.grid else FAR)
-        polling = self.background.spawn(self._poll, place)
-        self.background.spawn(self._fetch_ahead, place, ranks, there, room)
-        self._opened(query)
+        self._files(self._get(f"/queries/{query}/label/", "Page: labeling", "text"))
+        outline = self._get(f"/api/queries/{query}/outline/", "API: outline", "json")
+        letters = enumerate(outline["relevance"], 1)
+        ranks = [one for one, is_ in letters if is_ == "-" and one not in outline["withdrawn"]]
+        step = GRID_SIZE if self.grid else 1
+        there, room = Semaphore(0), Semaphore(3 * GRID_SIZE if self.grid else FAR)
+        polling = self.background.spawn(self._poll, query, outline["cursor"])
+        self.background.spawn(self._fetch_ahead, query, ranks, there, room)
+        self._opened()
         for start in range(0, len(ranks), step):
             page = ranks[start : start + step]
             for _ in page:
                 there.acquire()
-            self._think(len(page))
+            self.crowd.think(self.drawn, len(page))
             self._judge(query, [outline["images"][rank - 1] for rank in page], "list")
             for _ in page:
                 room.release()
         polling.kill()
 
     def _audit(self, query: int) -> None:
-        self._files(self._get(f"/queries/{query}/audit/", "Page: audit", text))
         address = f"/api/queries/{query}/audit/"
-        self._get(address, "API: audit", parsed)
-        self._opened(query)
+        self._files(self._get(f"/queries/{query}/audit/", "Page: audit", "text"))
+        self._get(address, "API: audit", "json")
+        self._opened()
         done: set[int] = set()
-        body = {"count": DRAWS_AHEAD}
         while True:
             # The page reads the audit again with each answer.
             self.settled.clear()
-            found = parsed(self._post(f"{address}draws/", body, "API: audit, drawn"))
+            body = {"count": DRAWS_AHEAD}
+            found = self._post(f"{address}draws/", body, "API: audit, drawn")
             if found is None:
                 gevent.sleep(RETRIED_EVERY)
                 continue
-            drawn = [one for one in found["results"] if one["to_judge"]]
-            following = [one for one in drawn if one["image"] not in done]
+            following = [
+                one for one in found["results"] if one["to_judge"] and one["image"] not in done
+            ]
             if found["then"]["met"] or not (following or self.outbox):
                 return
             while following and not self.settled.is_set():
                 one = following.pop(0)
-                self._get(one["url"], "Image", arrived)
-                self._think(1)
+                self._get(one["url"], "Image", "content")
+                self.crowd.think(self.drawn)
                 done.add(one["image"])
                 self._judge(query, [one["image"]], "audit")
             if not following:
@@ -233,31 +191,23 @@ class Annotator(FastHttpUser):
                 self.hurried.set()
             self.settled.wait()
 
-    def _opened(self, query: int) -> None:
+    def _opened(self) -> None:
         """Count the first page as opened."""
-        if query == self.person.queries[0] and not hasattr(self, "began"):
-            self.began = time.time()
-            self.crowd.opened += 1
-
-    def _think(self, images: int) -> None:
-        """As long as a person looks; for ever once the day is over."""
-        think(self.crowd.plan.pace, self.drawn, images)
-        while self.crowd.ending:
-            gevent.sleep(60)
+        self.crowd.opened += not self.began
+        self.began = True
 
     def _judge(self, query: int, images: list[int], source: str) -> None:
         for image in images:
             record = {
                 "client_id": str(uuid.UUID(int=self.drawn.getrandbits(128), version=4)),
-                "at": time.time(),
-                "query": query,
                 "image": image,
-                "annotator": self.person.name,
                 "relevance": self.drawn.choice(RELEVANCES),
                 "source": source,
+                "seconds": 1.0,
+                "expected": None,
             }
             self.crowd.note("made", record)
-            self.outbox.append(record)
+            self.outbox.append({"at": time.time(), "query": query, "record": record})
         self.woken.set()
 
     def _send(self) -> None:
@@ -267,89 +217,58 @@ class Annotator(FastHttpUser):
             self.woken.wait()
             self.woken.clear()
             while self.outbox:
-                query = self.outbox[0]["query"]
-                same = [one for one in self.outbox if one["query"] == query]
-                batch = same[:LARGEST_BATCH]
-                body = [
-                    {
-                        "image": one["image"],
-                        "relevance": one["relevance"],
-                        "client_id": one["client_id"],
-                        "seconds": 1.0,
-                        "source": one["source"],
-                        "expected": None,
-                        "age": time.time() - one["at"],
-                    }
-                    for one in batch
-                ]
-                address = f"/api/queries/{query}/judgments/"
-                began = time.time()
-                answer = parsed(self._post(address, body, "API: save"))
+                query, began = self.outbox[0]["query"], time.time()
+                batch = [one for one in self.outbox if one["query"] == query][:LARGEST_BATCH]
+                body = [one["record"] | {"age": began - one["at"]} for one in batch]
+                answer = self._post(f"/api/queries/{query}/judgments/", body, "API: save")
                 if answer is None:
+                    gevent.sleep(pause(FIRST_PAUSE * 2**failures))
                     failures += 1
-                    gevent.sleep(pause(FIRST_PAUSE * 2 ** (failures - 1)))
                     continue
-                failures = 0
-                now = time.time()
-                for record, result in zip(batch, answer["results"], strict=True):
-                    self.outbox.remove(record)
-                    self.crowd.note(result["status"], record)
-                    self.environment.events.request.fire(
-                        name="Judgment, from the key to the answer",
-                        response_time=(now - record["at"]) * 1000,
-                        exception=None,
-                        start_time=record["at"],
-                        request_type="",
-                        response_length=0,
-                    )
+                failures, now = 0, time.time()
+                for one, result in zip(batch, answer["results"], strict=True):
+                    self.outbox.remove(one)
+                    self.crowd.note(result["status"], one["record"])
+                    name, waited = "Judgment, from the key to the answer", now - one["at"]
+                    self.crowd.requested(name, 1000 * waited, None, one["at"])
                 self.settled.set()
                 if len(batch) < LARGEST_BATCH:
                     self.hurried.wait(pause(REST * (now - began)))
                 self.hurried.clear()
 
-    def _poll(self, place: Place) -> None:
+    def _poll(self, query: int, cursor: int) -> None:
         took = 0.0
         while True:
-            rest = max(CHANGES_EVERY, CHANGES_REST * took)
-            gevent.sleep(min(rest, CHANGES_EVERY_AT_MOST))
-            address = f"{place.api}changes/?cursor={place.cursor}"
-            began = time.time()
-            answer = parsed(self.client.get(address, name="API: changes"))
+            gevent.sleep(min(max(CHANGES_EVERY, CHANGES_REST * took), CHANGES_EVERY_AT_MOST))
+            address, began = f"/api/queries/{query}/changes/?cursor={cursor}", time.time()
+            answer = read(self.client.get(address, name="API: changes"), "json")
             took = time.time() - began
-            if answer is not None:
-                place.cursor = answer["cursor"]
+            cursor = answer["cursor"] if answer else cursor
 
-    def _fetch_ahead(
-        self, place: Place, ranks: list[int], there: Semaphore, room: Semaphore
-    ) -> None:
+    def _fetch_ahead(self, query: int, ranks: list[int], there: Semaphore, room: Semaphore) -> None:
         """Fetch the files of images to come: the nearest, and in the grid all, a few at a time, the
         others one by one, with a rest after each.
         """
-        field_name = "thumbnail_url" if self.person.grid else "url"
-        pool = Pool(AT_A_TIME)
+        pool, details = Pool(AT_A_TIME), dict[int, dict[str, Any]]()
         for rank in ranks:
             room.acquire()
-            start = (rank - 1) // PAGE * PAGE + 1
-            if start not in place.pages:
-                address = f"{place.api}candidates/?start_rank={start}&limit={PAGE}"
-                found = self._get(address, "API: candidates", parsed)["results"]
-                place.details |= {one["rank"]: one for one in found}
-                place.pages.add(start)
-            if self.person.grid or there.counter + len(pool) < AHEAD:
-                pool.spawn(self._file, place, rank, field_name, there)
+            if rank not in details:
+                start = (rank - 1) // PAGE * PAGE + 1
+                address = f"/api/queries/{query}/candidates/?start_rank={start}&limit={PAGE}"
+                found = self._get(address, "API: candidates", "json")
+                details |= {one["rank"]: one for one in found["results"]}
+            if self.grid or there.counter + len(pool) < AHEAD:
+                pool.spawn(self._image, details[rank], there)
             else:
                 began = time.time()
-                self._file(place, rank, field_name, there)
+                self._image(details[rank], there)
                 gevent.sleep(FAR_REST * (time.time() - began))
 
-    def _file(
-        self, place: Place, rank: int, field_name: str, there: Semaphore | None = None
-    ) -> None:
+    def _image(self, details: dict[str, Any], there: Semaphore) -> None:
         if self.drawn.random() < self.crowd.plan.files:
-            name = "Image" if field_name == "url" else "Thumbnail"
-            self._get(place.details[rank][field_name], name, arrived)
-        if there is not None:
-            there.release()
+            of, name = ("thumbnail_url", "Thumbnail") if self.grid else ("url", "Image")
+            self._get(details[of], name, "content")
+        there.release()
 
     def _files(self, page: str) -> None:
         """What a page names of /static/ and what that imports, as far as it isn't in the cache."""
@@ -357,49 +276,20 @@ class Annotator(FastHttpUser):
         for name in names:
             if name not in self.cached:
                 self.cached.add(name)
-                file = self._get(name, "Static file", text)
+                file = self._get(name, "Static file", "text")
                 found = re.findall(r'^import [^;]*?"(\.[^"]+)"', file, re.M)
                 names += [posixpath.normpath(f"{posixpath.dirname(name)}/{one}") for one in found]
 
-    def _get(self, path: str, name: str, read: Callable[[Any], Any]) -> Any:
+    def _get(self, path: str, name: str, kind: str) -> Any:
         """What is read from the answer, which is asked for until there is one."""
-        while True:
-            answer = self.client.get(path, name=name)
-            found = read(answer)
-            if found is not None:
-                return found
+        while (found := read(self.client.get(path, name=name), kind)) is None:
             gevent.sleep(RETRIED_EVERY)
+        return found
 
     def _post(self, path: str, body: Any, name: str) -> Any:
-        cookies = {one.name: one.value for one in self.client.cookiejar}
-        headers = {"X-CSRFToken": cookies.get("csrftoken", "")}
-        return self.client.post(path, json=body, headers=headers, name=name)
-
-
-def pause(seconds: float) -> float:
-    """About so long, as the page's outbox waits."""
-    return min(LONGEST_PAUSE, seconds) * random.uniform(0.5, 1)
-
-
-def arrived(answer: Any) -> bool | None:
-    """Whether it is one; None for none."""
-    return answer.status_code == 200 or None
-
-
-def text(answer: Any) -> str | None:
-    """An answer's text; None for none, or for one that broke off."""
-    try:
-        return (answer.text or "") if answer.status_code == 200 else None
-    except brotli.error:
-        return None
-
-
-def parsed(answer: Any) -> Any:
-    """An answer's JSON; None for none, or for one that broke off."""
-    try:
-        return answer.json() if answer.status_code == 200 else None
-    except ValueError:
-        return None
+        tokens = [one.value or "" for one in self.client.cookiejar if one.name == "csrftoken"]
+        headers = {"X-CSRFToken": "".join(tokens)}
+        return read(self.client.post(path, json=body, headers=headers, name=name), "json")
 
 
 class Saver(FastHttpUser):
@@ -411,64 +301,66 @@ class Saver(FastHttpUser):
     @task
     def work(self) -> None:
         """Save until the end."""
-        saves = self.crowd.plan.saves
-        person = self.crowd.people.popleft()
-        drawn = random.Random(person.name)
+        saves, number = self.crowd.plan.saves, int(self.crowd.people.popleft()["name"])
+        drawn, headers = random.Random(number), saves["headers"][number]
         self.crowd.opened += 1
         while True:
             for item in saves["items"]:
-                think(self.crowd.plan.pace, drawn)
-                self.client.post(
-                    saves["path"].format(item),
-                    json=saves["body"],
-                    headers=saves["headers"][int(person.name)],
-                    name="Save",
-                )
+                self.crowd.think(drawn)
+                path = saves["path"].format(item)
+                self.client.post(path, json=saves["body"], headers=headers, name="Save")
 
 
-def think(pace: float, drawn: random.Random, images: int = 1) -> None:
-    """Wait as long as a person looks at images, each `pace` seconds in the mean."""
-    middle = math.log(pace) - PACE_SPREAD**2 / 2
-    gevent.sleep(sum(drawn.lognormvariate(middle, PACE_SPREAD) for _ in range(images)))
+def pause(seconds: float) -> float:
+    """About so long, as the page's outbox waits."""
+    return min(LONGEST_PAUSE, seconds) * random.uniform(0.5, 1)
 
 
-def main(plan: Plan, folder: Path) -> dict[str, float]:
-    """Run the crowd; returns from when until when all were labeling."""
+def read(answer: Any, kind: str) -> Any:
+    """An answer's "json", "text" or "content"; None for none, or for one that broke off."""
+    try:
+        if answer.status_code != 200:
+            return None
+        return answer.json() if kind == "json" else getattr(answer, kind) or ""
+    except (ValueError, brotli.error):
+        return None
+
+
+def main(plan: dict[str, Any], folder: Path) -> dict[str, float]:
+    """Run the crowd; returns from when until when all were labeling, and seconds of processor time.
+    Raises RuntimeError where a user breaks off before all label.
+    """
     # Each browser has a few connections.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with (
-        (folder / "requests.csv").open("w") as requests,
-        (folder / "ledger.csv").open("w") as ledger,
-    ):
-        people = deque(Person(**one) for one in plan.people)
-        crowd = Crowd(plan, people, requests, ledger)
-        kind = Saver if plan.saves else Annotator
-        kind.crowd, kind.host = crowd, plan.url
-        environment = Environment(user_classes=[kind])
-        environment.events.request.add_listener(crowd.requested)
-        runner = environment.create_local_runner()
-        runner.start(len(plan.people), spawn_rate=plan.a_second)
-        while crowd.opened < len(plan.people):
-            gevent.sleep(0.1)
-            if runner.exceptions:
-                raise RuntimeError(next(iter(runner.exceptions.values()))["traceback"])
-        (folder / "all-there").touch()
-        began = time.time()
-        while time.time() < began + plan.seconds and not 0 < plan.judgments <= crowd.stored:
-            gevent.sleep(0.2)
-            ledger.flush()
-        ended = time.time()
-        crowd.ending = True
-        while crowd.waiting and time.time() < ended + 120:
-            gevent.sleep(0.1)
-        runner.quit()
-        errors = [one["traceback"] for one in runner.exceptions.values()]
-    if errors:
-        print(errors[0], file=sys.stderr)
-    return {"began": began, "ended": ended, "errors": len(errors), "seconds": time.process_time()}
+    crowd = Crowd(plan, folder)
+    kind = Saver if crowd.plan.saves else Annotator
+    kind.crowd, kind.host = crowd, crowd.plan.url
+    environment = Environment(user_classes=[kind])
+    environment.events.request.add_listener(crowd.requested)
+    runner = environment.create_local_runner()
+    runner.start(len(crowd.people), spawn_rate=crowd.plan.a_second)
+    while crowd.opened < len(crowd.plan.people):
+        gevent.sleep(0.1)
+        if runner.exceptions:
+            raise RuntimeError(next(iter(runner.exceptions.values()))["traceback"])
+    (folder / "all-there").touch()
+    began = time.time()
+    enough = crowd.plan.judgments or math.inf
+    while time.time() < began + crowd.plan.seconds and crowd.stored < enough:
+        gevent.sleep(0.2)
+        crowd.ledger.flush()
+    ended = time.time()
+    crowd.ending = True
+    while crowd.waiting and time.time() < ended + 120:
+        gevent.sleep(0.1)
+    runner.quit()
+    crowd.requests.close()
+    crowd.ledger.close()
+    for one in runner.exceptions.values():
+        print(one["traceback"], file=sys.stderr)
+    return {"began": began, "ended": ended, "seconds": time.process_time()}
 
 
 if __name__ == "__main__":
-    given = Plan(**json.loads(Path(sys.argv[1]).read_text()))
-    print(json.dumps(main(given, Path(sys.argv[2]))))
+    print(json.dumps(main(json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2]))))

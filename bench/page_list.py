@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.test import Client
 
@@ -157,21 +158,6 @@ _PAGES: Final = {
       Log, of one query's judgments      /log/?kind=judgments&query=0
       Log, as CSV                        /log.csv
       Admin                              /admin/
-      Admin: retrieval/image             /admin/retrieval/image/
-      Admin: retrieval/species           /admin/retrieval/species/
-      Admin: retrieval/embeddingmodel    /admin/retrieval/embeddingmodel/
-      Admin: retrieval/imageflag         /admin/retrieval/imageflag/
-      Admin: retrieval/imagewithdrawal   /admin/retrieval/imagewithdrawal/
-      Admin: retrieval/imagetakedown     /admin/retrieval/imagetakedown/
-      Admin: core/job                    /admin/core/job/
-      Admin: core/jobitemerror           /admin/core/jobitemerror/
-      Admin: retrieval/imageroot         /admin/retrieval/imageroot/
-      Admin: labeling/query              /admin/labeling/query/
-      Admin: labeling/querytransition    /admin/labeling/querytransition/
-      Admin: labeling/candidatelist      /admin/labeling/candidatelist/
-      Admin: labeling/judgment           /admin/labeling/judgment/
-      Admin: labeling/judgmentevent      /admin/labeling/judgmentevent/
-      Admin: benchmark/release           /admin/benchmark/release/
       Admin: images of a data set        /admin/retrieval/image/?dataset=rows
       Admin: image by id                 /admin/retrieval/image/?q={image}
       Admin: images by species           /admin/retrieval/image/?q={name}
@@ -216,6 +202,13 @@ def pages() -> list[Page]:
         Page(name, path.format(**known), role)
         for role, text in _PAGES.items()
         for name, path in re.findall(r"(\S.*?)  +(/.*)", text)
+    ] + [
+        Page(
+            f"Admin: {one._meta.label_lower}",
+            f"/admin/{one._meta.label_lower.replace('.', '/')}/",
+            "admin",
+        )
+        for one in admin.site._registry
     ]
 
 

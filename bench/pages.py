@@ -11,20 +11,16 @@ With `--folder` the databases stay there, and later runs use them again.
 from __future__ import annotations
 
 import os
-import sys
-import time
 import uuid
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-import psutil
-
 from bench import harness
-from bench.loading_file import write_coco
+from bench.rows import fill_for_pages, write_coco
 
 DEPTH: Final = 3000
 #: Of fewer images PostgreSQL reads the table whole for good reason.
@@ -33,103 +29,72 @@ IMPORTED: Final = 20_000
 IMPORTS: Final = 3
 #: CrypticBio's images.
 PAPER: Final = 166_000_000
-TABLES_HEAD: Final = ("Table", "Bytes an image", "Its indexes", f"{PAPER:,} images")
+TABLES_HEAD: Final = f"Table | Bytes an image | Its indexes | {PAPER:,} images"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 1 if a page reads a large table whole, or runs other statements over the
-    large corpus than over the small one.
+def main(options: Any) -> tuple[bool, list[str]]:
+    """Whether no page reads a large table whole, or runs other statements over the large corpus
+    than over the small one; and how long all take.
     """
-    options = harness.parse(
-        "pages",
-        __doc__,
-        arguments,
-        images=4_800_000,
-        small=3_000,
-        species=10_000,
-        judgments=212_500,
-        rounds=11,
-        folder="",
-    )
     os.environ.update(ALLOWED_HOSTS="localhost", EMBEDDING_MODEL="rows", HTTPS_ONLY="false")
+    given = nullcontext(Path(options.folder).absolute()) if options.folder else None
     with (
-        _folder(options.folder) as folder,
+        given or harness.temporary_folder() as folder,
         harness.process(folder / "small", migrate=True) as small,
         harness.process(folder / "large", migrate=True) as large,
     ):
         for site, images in ((small, options.small), (large, options.images)):
             if not site(harness.sql, "SELECT 1 FROM retrieval_image LIMIT 1"):
                 harness.log(f"Making a database of {images:,} images …")
-                site(_fill, images, options.species, options.judgments, min(DEPTH, options.small))
+                depth = min(DEPTH, options.small, images)
+                site(_fill, images, options.species, options.judgments, depth)
+
+        def beside(rounds: int, what: Callable[..., float], argument: Any) -> tuple[float, float]:
+            """The medians of seconds, over the small corpus and over the large one."""
+            ways = {
+                "small": lambda _: small(what, argument),
+                "large": lambda _: large(what, argument),
+            }
+            first, second = map(median, harness.in_turn(rounds, ways).values())
+            return first, second
+
         rows, ratios, faults = [], [], []
         for number, name in enumerate(small(_names)):
             harness.log(f"{name} …")
-            counts, whole = zip(
-                *(site(_statements, number) for site in (small, large)), strict=True
-            )
-            times = harness.in_turn(
-                options.rounds,
-                {
-                    "small": lambda _, number=number: small(_seconds, number),  # type: ignore[misc]
-                    "large": lambda _, number=number: large(_seconds, number),  # type: ignore[misc]
-                },
-            )
-            first, second = median(times["small"]), median(times["large"])
+            (few, _), (many, whole) = (site(_statements, number) for site in (small, large))
+            first, second = beside(options.rounds, _seconds, number)
             ratios.append(second / first)
-            if counts[0] != counts[1]:
-                faults.append(f"{name}: {counts[0]} statements and {counts[1]}")
+            if few != many:
+                faults.append(f"{name}: {few} statements and {many}")
             if options.images >= LARGE_FROM:
-                faults += [f"{name}: {one}" for one in whole[1]]
-            statements = ", ".join(dict.fromkeys(map(str, counts)))
-            cells = [name, statements, harness.ms(first), harness.ms(second)]
-            rows.append([*cells, f"{ratios[-1]:.2f}", "; ".join(whole[1])])
-        memory, tables = [site(_memory) for site in (small, large)], large(_tables)
-        coco = folder / "train.json"
-        write_coco(coco, images=min(IMPORTED, options.small), species=options.species)
-        imports = harness.in_turn(
-            IMPORTS,
-            {
-                "small": lambda _: small(_import, coco),
-                "large": lambda _: large(_import, coco),
-            },
-        )
+                faults += [f"{name}: {one}" for one in whole]
+            statements = ", ".join(dict.fromkeys(map(str, (few, many))))
+            times = map(harness.ms, (first, second))
+            rows.append([name, statements, *times, ratios[-1], "; ".join(whole)])
+        tables, coco = large(_tables), folder / "train.json"
+        imported = min(IMPORTED, options.small)
+        write_coco(coco, images=imported, species=options.species)
+        import_small, import_large = beside(IMPORTS, _import, coco)
         [[size]] = large(harness.sql, "SELECT pg_database_size(current_database())")
-        [[buffers]] = large(harness.sql, "SHOW shared_buffers")
-    own, server = zip(*(map(harness.megabytes, pair) for pair in memory), strict=True)
-    head = ["Page", "SQL", f"{options.small:,} images", f"{options.images:,} images", "×"]
-    print(
-        harness.section(
-            "Pages",
-            options.command,
-            ("Django", "djangorestframework", "psycopg2-binary"),
-            f"{options.species:,} species, {options.judgments:,} judgments of 250 queries and "
-            f"second opinions; the large database has {size / 1e9:.1f} GB. Medians of "
-            f"{options.rounds} requests each. The large corpus takes {median(ratios):.2f} times as "
-            f"long as the small one (median of all pages; at most {max(ratios):.2f}). “Read whole” "
-            "names large tables that a statement's plan reads from end to end.",
-            harness.table([*head, "Read whole"], rows),
-            f"An import of {min(IMPORTED, options.small):,} images, left in place, takes "
-            f"{median(imports['large']) / median(imports['small']):.2f} times as long beside "
-            f"{options.images:,} images as beside {options.small:,} (medians of {IMPORTS}).",
-            harness.table(TABLES_HEAD, tables),
-            f"After all pages the process that answers holds {own[0]} of anonymous memory over the "
-            f"small corpus and {own[1]} over the large one; PostgreSQL's processes together hold "
-            f"{server[0]} and {server[1]}, and share {buffers} of buffers.",
-        )
-    )
     for fault in faults:
         harness.log(fault)
-    return 1 if faults else 0
-
-
-def _folder(given: str) -> AbstractContextManager[Path]:
-    return nullcontext(Path(given).absolute()) if given else harness.temporary_folder("pages")
+    sizes = f"{options.small:,} images | {options.images:,} images"
+    return not faults, [
+        f"{options.species:,} species, {options.judgments:,} judgments of 250 queries and "
+        f"second opinions; the large database has {size / 1e9:.1f} GB. Medians of "
+        f"{options.rounds} requests each. The large corpus takes {median(ratios):.2f} times as "
+        f"long as the small one (median of all pages; at most {max(ratios):.2f}). “Read whole” "
+        "names large tables that a statement's plan reads from end to end.",
+        harness.table(f"Page | SQL | {sizes} | × | Read whole", rows),
+        f"An import of {imported:,} images, left in place, takes {import_large / import_small:.2f} "
+        f"times as long beside {options.images:,} images as beside {options.small:,} (medians of "
+        f"{IMPORTS}).",
+        harness.table(TABLES_HEAD, tables),
+    ]
 
 
 def _fill(images: int, species: int, judgments: int, depth: int) -> None:
-    from bench.rows import fill_for_pages
-
-    fill_for_pages(images=images, species=species, judgments=judgments, depth=min(depth, images))
+    fill_for_pages(images=images, species=species, judgments=judgments, depth=depth)
 
 
 @cache
@@ -174,13 +139,13 @@ def _import(file: Path) -> float:
     from retrieval.importing.services import import_images
 
     root = image_root_get_or_create(location=str(file.parent))
-    began = time.perf_counter()
-    report = import_images(path=file, dataset=f"made up {uuid.uuid4()}", root=root)
+    dataset = f"made up {uuid.uuid4()}"
+    spent, report = harness.timed(import_images, path=file, dataset=dataset, root=root)
     assert not report.refused_count, report.refused
-    return time.perf_counter() - began
+    return spent
 
 
-def _tables() -> list[list[str]]:
+def _tables() -> list[list[Any]]:
     """The bytes an image of the tables that grow with the corpus, and what they are for PAPER
     images.
     """
@@ -192,29 +157,15 @@ def _tables() -> list[list[str]]:
     return [
         [
             name,
-            f"{table / images:.0f}",
-            f"{indexes / images:.0f}",
+            table // images,
+            indexes // images,
             f"{(table + indexes) / images * PAPER / 1e9:.0f} GB",
         ]
         for name, table, indexes in found
     ]
 
 
-def _memory() -> tuple[int, int]:
-    """Anonymous bytes of this process, and of all of PostgreSQL's, whose shared buffers come on
-    top.
-    """
-    [[backend]] = harness.sql("SELECT pg_backend_pid()")
-    server = psutil.Process(backend).parent()
-    assert server is not None
-    total = harness.anonymous_bytes(server.pid)
-    for child in server.children():
-        try:
-            total += harness.anonymous_bytes(child.pid)
-        except psutil.NoSuchProcess:
-            continue
-    return harness.anonymous_bytes(), total
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    packages = ("Django", "djangorestframework", "psycopg2-binary")
+    sizes = {"images": 4_800_000, "small": 3_000, "species": 10_000, "judgments": 212_500}
+    harness.run(main, "Pages", packages, **sizes, rounds=11, folder="")

@@ -1,11 +1,14 @@
-"""Rows of a benchmark of INQUIRE's size over a large corpus, without image files.
+"""Made-up rows of a benchmark of INQUIRE's size over a large corpus, without image files.
 
 Django must be set up on a database of the benchmark's own.
 """
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +31,57 @@ CENTERS: Final = 2000
 SPECIES_OF_A_GENUS: Final = 5
 
 _SYLLABLES: Final = [one + two for one in "bcdfglmnprstvxzh" for two in "aeiou"]
+_JUDGMENT: Final = (
+    "INSERT INTO labeling_judgment (query_id, image_id, annotator_id, relevance, source,"
+    " candidate_list_id, rank, seconds, created_at, updated_at) "
+)
+
+
+def write_coco(path: Path, *, images: int, species: int) -> None:
+    """Write a COCO file in iNat21's layout, the same each time, of so many images and species; ids
+    begin at 0, and neighboring images are of different categories.
+    """
+    drawn = random.Random(24)
+    categories = [
+        {"id": n, "kingdom": "Animalia", "phylum": "Chordata", "class": "Aves"}
+        | {"order": f"Order{n // 400}", "family": f"Family{n // 40}", "genus": f"Genus{n // 5}"}
+        | {"specific_epithet": f"species{n}", "name": f"Genus{n // 5} species{n}"}
+        | {"common_name": f"Common Thing {n}", "supercategory": "Birds"}
+        | {"image_dir_name": f"{n:05}_Animalia_Chordata_Aves_Genus{n // 5}_species{n}"}
+        for n in range(species)
+    ]
+
+    def image(n: int) -> dict[str, Any]:
+        folder = categories[category_of(n, species)]["image_dir_name"]
+        return {
+            "id": n,
+            "width": 500,
+            "height": 375 + n % 125,
+            "license": n % 8,
+            "file_name": f"train/{folder}/{drawn.getrandbits(128):032x}.jpg",
+            "rights_holder": f"Observer {drawn.randrange(100_000)}",
+            "date": f"2019-{n % 12 + 1:02}-{n % 28 + 1:02} {n % 24:02}:00:00+00:00",
+            "latitude": round(drawn.random() * 170 - 85, 10),
+            "longitude": round(drawn.random() * 358 - 179, 10),
+            "location_uncertainty": n % 1000 if n % 4 else None,
+        }
+
+    of = ({"id": n, "image_id": n, "category_id": category_of(n, species)} for n in range(images))
+    licenses = ({"id": n, "name": f"License {n}", "url": f"https://a.org/{n}/"} for n in range(8))
+    sections: dict[str, Any] = {"images": map(image, range(images)), "categories": categories}
+    with path.open("w", encoding="utf-8") as file:
+        file.write('{"info": {"description": "made up", "year": 2024}')
+        for name, records in (sections | {"annotations": of, "licenses": licenses}).items():
+            file.write(f', "{name}": [')
+            for number, record in enumerate(records):
+                file.write((", " if number else "") + json.dumps(record))
+            file.write("]")
+        file.write("}")
+
+
+def category_of(image: int, species: int) -> int:
+    """The category's id of an image of `write_coco`."""
+    return image * 7919 % species
 
 
 def clustered(
@@ -92,41 +146,37 @@ def make_species(count: int) -> None:
 
     made = Species.objects.bulk_create(
         Species(
-            scientific_name=f"{_word(number // 5, 1)} {_word(number, 2).lower()}",
+            scientific_name=f"{_word(n // SPECIES_OF_A_GENUS, 1)} {_word(n, 2).lower()}",
             kingdom="Animalia",
             phylum="Chordata",
             class_name="Aves",
-            order=f"{_word(number // 500, 3)}formes",
-            family=f"{_word(number // 50, 4)}idae",
-            genus=_word(number // SPECIES_OF_A_GENUS, 1),
-            specific_epithet=_word(number, 2).lower(),
-            iconic_group=ICONIC_GROUPS[number % len(ICONIC_GROUPS)],
+            order=f"{_word(n // 500, 3)}formes",
+            family=f"{_word(n // 50, 4)}idae",
+            genus=_word(n // SPECIES_OF_A_GENUS, 1),
+            specific_epithet=_word(n, 2).lower(),
+            iconic_group=ICONIC_GROUPS[n % len(ICONIC_GROUPS)],
         )
-        for number in range(count)
+        for n in range(count)
     )
     SpeciesName.objects.bulk_create(
         SpeciesName(
             species=one, language=language, name=name, search_text=name.lower().replace("à", "a")
         )
-        for number, one in enumerate(made)
+        for n, one in enumerate(made)
         for language, name in (
             ("", one.scientific_name),
-            ("de", f"{_word(number, 5)}{_word(number // 9, 6).lower()}"),
-            ("en", f"{_word(number % 40, 7)} {_word(number, 8)}"),
-            ("es", f"{_word(number // 7, 9)} {_word(number % 90, 10)}"),
-            ("fr", f"{_word(number // 3, 11)} à {_word(number % 60, 12)}"),
+            ("de", f"{_word(n, 5)}{_word(n // 9, 6).lower()}"),
+            ("en", f"{_word(n % 40, 7)} {_word(n, 8)}"),
+            ("es", f"{_word(n // 7, 9)} {_word(n % 90, 10)}"),
+            ("fr", f"{_word(n // 3, 11)} à {_word(n % 60, 12)}"),
         )
     )
 
 
 def _word(number: int, kind: int) -> str:
     """A word of three syllables, another for each number below 512,000."""
-    left = (number * 104_729 + kind * 7_919) % len(_SYLLABLES) ** 3
-    word = ""
-    for _ in range(3):
-        left, place = divmod(left, len(_SYLLABLES))
-        word += _SYLLABLES[place]
-    return word.title()
+    left, base = (number * 104_729 + kind * 7_919) % len(_SYLLABLES) ** 3, len(_SYLLABLES)
+    return "".join(_SYLLABLES[left // base**place % base] for place in range(3)).title()
 
 
 def make_images(first: int, last: int) -> None:
@@ -151,11 +201,30 @@ def make_images(first: int, last: int) -> None:
     )
 
 
-def fill(*, images: int, species: int, judgments: int, depth: int, complete: int) -> list[int]:
+def make_list(query: Any, model: Any, vector: list[float], *, depth: int, total: int) -> Any:
+    """The frozen list of a query, without its candidates."""
+    from django.utils import timezone
+
+    from labeling.candidates.models import CandidateList
+
+    return CandidateList.objects.create(
+        query=query,
+        model_name=model.name,
+        embedding_model=model,
+        text=query.text,
+        depth=depth,
+        size=depth,
+        total=total,
+        text_vector=vector,
+        frozen_at=timezone.now(),
+        checksum="0" * 64,
+    )
+
+
+def fill(*, images: int, species: int, judgments: int, depth: int, complete: int) -> None:
     """Fill an empty, migrated database: `images` of `species`, each with a unit vector of eight
     values under MODEL; QUERIES queries with candidate lists of `depth`, the last `complete` of them
-    completed and the others open; judgments of their first candidates. Returns the annotators'
-    primary keys.
+    completed and the others open; judgments of their first candidates.
 
     Raises ValueError for a depth beyond the number of images.
     """
@@ -192,9 +261,7 @@ def fill(*, images: int, species: int, judgments: int, depth: int, complete: int
     )
     # One in six of them relevant, the earlier the likelier.
     harness.sql(
-        "INSERT INTO labeling_judgment (query_id, image_id, annotator_id, relevance, source,"
-        " candidate_list_id, rank, seconds, created_at, updated_at) "
-        "SELECT l.query_id, c.image_id, (%s)[1 + q.query_id %% %s],"
+        f"{_JUDGMENT} SELECT l.query_id, c.image_id, (%s)[1 + q.query_id %% %s],"
         " CASE WHEN c.rank * 7919 %% 1000 < greatest(20, 350 - c.rank / 2) THEN 'relevant'"
         " WHEN c.rank %% 97 = 0 THEN 'unsure' ELSE 'not_relevant' END,"
         " 'list', l.id, c.rank, 1.5 + c.rank %% 7, now(), now() "
@@ -205,7 +272,6 @@ def fill(*, images: int, species: int, judgments: int, depth: int, complete: int
     )
     harness.sql("SET session_replication_role = origin")
     harness.sql("VACUUM ANALYZE")
-    return people
 
 
 def fill_for_pages(*, images: int, species: int, judgments: int, depth: int) -> None:
@@ -222,9 +288,7 @@ def fill_for_pages(*, images: int, species: int, judgments: int, depth: int) -> 
         User.objects.create(username=role, role=role)
     harness.sql("SET session_replication_role = replica")
     harness.sql(
-        "INSERT INTO labeling_judgment (query_id, image_id, annotator_id, relevance, source,"
-        " candidate_list_id, rank, seconds, created_at, updated_at) "
-        "SELECT j.query_id, j.image_id, other.id,"
+        f"{_JUDGMENT} SELECT j.query_id, j.image_id, other.id,"
         " CASE WHEN j.rank %% 100 = 0 THEN 'relevant' ELSE j.relevance END,"
         " 'list', j.candidate_list_id, j.rank, 2, now(), now() "
         "FROM labeling_judgment j JOIN labeling_query q ON q.id = j.query_id"
@@ -278,9 +342,6 @@ def _drop_indexes() -> list[str]:
 
 
 def _make_queries(model: Any, images: int, depth: int, complete: int) -> None:
-    from django.utils import timezone
-
-    from labeling.candidates.models import CandidateList
     from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS
     from labeling.queries.models import Query
 
@@ -297,16 +358,5 @@ def _make_queries(model: Any, images: int, depth: int, complete: int) -> None:
         for number in range(QUERIES)
     )
     for query in queries:
-        query.current_list = CandidateList.objects.create(
-            query=query,
-            model_name=model.name,
-            embedding_model=model,
-            text=query.text,
-            depth=depth,
-            size=depth,
-            total=images,
-            text_vector=[1, 0, 0, 0],
-            frozen_at=timezone.now(),
-            checksum="0" * 64,
-        )
+        query.current_list = make_list(query, model, [1, 0, 0, 0], depth=depth, total=images)
     Query.objects.bulk_update(queries, ["current_list"])

@@ -10,41 +10,35 @@ processes, PostgreSQL included, when nothing is asked for.
 from __future__ import annotations
 
 import json
-import sys
 import time
 import urllib.parse
 import urllib.request
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import median
-from typing import Final
-
-import psutil
+from typing import Any, Final
 
 from bench import harness
 from bench.rows import clustered, make_images, make_species, store_vectors
+from tests.people import make_people
 from tests.processes import Served
 
-TITLE: Final = "Searching for texts, and memory"
 HEAD: Final = (
-    *("Model", "First search", "New text", "Known text", "Encoding", "New text less its encoding"),
-    *("All processes", "A web process", "The encoder", "Its processor time until ready"),
+    "Model | First search | New text | Known text | Encoding | New text less its encoding"
+    " | All processes | A web process | The encoder | Its processor time until ready"
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark."""
-    options = harness.parse("serving", __doc__, arguments, models=("demo",), images=1000, texts=40)
+def main(options: Any) -> tuple[bool, list[str]]:
+    """What each model takes."""
     rows = [_row(model, options.images, options.texts) for model in options.models]
-    print(harness.section(TITLE, options.command, ("Django", "torch"), harness.table(HEAD, rows)))
-    return 0
+    return True, [harness.table(HEAD, rows)]
 
 
 def _row(model: str, images: int, texts: int) -> list[str]:
     harness.log(f"{model} …")
     words = [f"a bird of the number {number}" for number in range(texts)]
-    with harness.temporary_folder("serving") as folder:
-        with harness.process(folder / "var", migrate=True) as call:
+    with harness.temporary_folder() as folder:
+        with harness.process(folder, migrate=True) as call:
             token = call(_fill, model, images)
             encoding = call(_encode, model, words)
         served = Served(folder / "var", EMBEDDING_MODEL=model, LOG_LEVEL="WARNING")
@@ -53,8 +47,10 @@ def _row(model: str, images: int, texts: int) -> list[str]:
             [encoder] = served.find("encode_texts")
             start = encoder.cpu_times()
             first = harness.seconds(_search, served.url, token, "a bird")
-            new = median(harness.seconds(_search, served.url, token, one) for one in words)
-            known = median(harness.seconds(_search, served.url, token, one) for one in words)
+            new, known = (
+                median(harness.seconds(_search, served.url, token, one) for one in words)
+                for _ in range(2)
+            )
             time.sleep(5)
             sizes = (*_memory(served), encoder.memory_info().rss)
         finally:
@@ -66,17 +62,13 @@ def _row(model: str, images: int, texts: int) -> list[str]:
 
 def _fill(model: str, images: int) -> str:
     """Embedded images, and the token of a person who may search."""
-    from annotator.people.services import user_create
-    from annotator.people.tokens import token_create
-    from core.access import Role
     from retrieval.embedding.embedding_models import embedding_model_get_or_create
 
     made = embedding_model_get_or_create(name=model)
     make_species(10)
     make_images(1, images)
     store_vectors(1, clustered(images, made.dimension, seed=8), made.dimension, model=model)
-    user = user_create(username="ann", role=Role.ANNOTATOR, password="tawny-owl-at-dusk-7")
-    return token_create(user=user, name="bench", days=30)[1]
+    return make_people({"ann": "annotator"})["ann"]["token"]
 
 
 def _encode(model: str, texts: Sequence[str]) -> float:
@@ -96,18 +88,12 @@ def _search(url: str, token: str, text: str) -> None:
 
 def _memory(served: Served) -> tuple[int, int]:
     """Bytes of all processes together, and the resident bytes of the largest web process."""
-    parts = {process.pid: process for process in served.processes()}
-    for process in list(parts.values()):
-        parts |= {child.pid: child for child in process.children(recursive=True)}
-    web = [one for one in parts.values() if "gunicorn" in " ".join(one.cmdline())]
-    whole = sum(_pss(process) for process in parts.values())
-    return whole, max(process.memory_info().rss for process in web)
-
-
-def _pss(process: psutil.Process) -> int:
-    rollup = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
-    return int(rollup.partition("\nPss:")[2].split()[0]) * 1024
+    found = served.processes()
+    parts = {one for first in found for one in (first, *first.children(recursive=True))}
+    web = [one.memory_info().rss for one in served.find("gunicorn")]
+    return sum(one.memory_full_info().pss for one in parts), max(web)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    title, packages = "Searching for texts, and memory", ("Django", "torch")
+    harness.run(main, title, packages, models=("demo",), images=1000, texts=40)

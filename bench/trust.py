@@ -15,12 +15,11 @@ look, as if the round so far were the sample.
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import floor, log
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +46,7 @@ TARGET: Final = 0.9
 CONFIDENCE: Final = 0.95
 SENSITIVITY: Final = 0.9
 SEEDS: Final = 60
-HEAD: Final = ("Pool", "Relevant", "d′")
+HEAD: Final = "Pool | Relevant | d′"
 METHODS: Final = {
     "certificate": "Certificate",
     "cmh": "CMH",
@@ -76,78 +75,54 @@ class Path:
     """The methods that certified the target falsely."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 1 when a coverage is below nominal with all of its interval."""
-    options = harness.parse(
-        "trust",
-        __doc__,
-        arguments,
-        labelers=1000,
-        releases=1000,
-        queries=100,
-        fraction=0.01,
-        pools=(500, 5_000, 20_000),
-    )
-    runs, releases, low = [], [], False
-    for number, setting in enumerate(SETTINGS):
-        if setting[0] not in options.pools:
+def main(options: Any) -> tuple[bool, list[str]]:
+    """Whether no coverage is below nominal with all of its interval, and how often all held."""
+    runs: list[list[Any]] = []
+    releases: list[list[Any]] = []
+    low = False
+    for number, (images, relevant, separation) in enumerate(SETTINGS):
+        if images not in options.pools:
             continue
-        harness.log(f"{setting[0]:,} images, {setting[1]} relevant, d′ = {setting[2]:g} …")
+        harness.log(f"{images:,} images, {relevant} relevant, d′ = {separation:g} …")
         random = np.random.default_rng([14, number])
-        paths = [follow(*setting, random) for _ in range(options.labelers)]
-        name = [f"{setting[0]:,}", str(setting[1]), f"{setting[2]:g}"]
+        paths = [follow(images, relevant, separation, random) for _ in range(options.labelers)]
+        name = [images, relevant, f"{separation:g}"]
         held = [path.held for path in paths]
         low |= below(held)
-        runs.append(
-            [
-                *name,
-                f"{np.mean([path.labels for path in paths]):,.0f}",
-                f"{np.mean([path.recall for path in paths]):.2f}",
-                interval([path.recall < TARGET for path in paths]),
-                interval(held),
-                *(interval([method in path.false for path in paths]) for method in METHODS),
-            ]
-        )
+        labels = f"{np.mean([path.labels for path in paths]):,.0f}"
+        missed = interval([path.recall < TARGET for path in paths])
+        false = [interval([method in path.false for path in paths]) for method in METHODS]
+        recall = float(np.mean([path.recall for path in paths]))
+        runs.append([*name, labels, recall, missed, interval(held), *false])
         row = [*name]
         for sensitivity, seeded in RELEASES.values():
-            covered = [
-                release_held(
-                    random.choice(len(paths), min(options.queries, len(paths)), replace=False),
-                    paths,
-                    options.fraction,
-                    sensitivity,
-                    seeded,
-                    random,
-                )
-                for _ in range(options.releases)
-            ]
+            covered = []
+            for _ in range(options.releases):
+                drawn = random.choice(len(paths), min(options.queries, len(paths)), replace=False)
+                missing = sum(paths[labeler].missing for labeler in drawn)
+                covered.append(release_held(missing, options.fraction, sensitivity, seeded, random))
             low |= below(covered) and (seeded or sensitivity == 1)
             row.append(interval(covered))
         releases.append(row)
-    print(
-        harness.section(
-            "Certificates",
-            options.command,
-            ("numpy", "scipy"),
-            f"{options.labelers:,} labelers a row, who stop the ranked pass after a streak of "
-            f"{STREAK}, look after every label and leave at each hit. Shares with their 95 % "
-            "Clopper–Pearson interval. First the ranked pass alone; then whether the bound "
-            f"({CONFIDENCE:g}) held at every look; then who was told falsely that recall is at "
-            f"least {TARGET:g}: by the certificate, by CMH, and by an elusion sample of fixed "
-            "size, tested once or at every look.",
-            harness.table(
-                (*HEAD, "Labels", "Recall", f"Below {TARGET:g}", "Bound held", *METHODS.values()),
-                runs,
-            ),
-            f"{options.releases:,} releases a row, of {options.queries} such labelers each, of "
-            f"whose unjudged images {100 * options.fraction:g} % are audited: whether at most M_u "
-            "were missing.",
-            harness.table((*HEAD, *RELEASES), releases),
-            "Coverage is at or above nominal within its interval in "
-            + ("all settings." if not low else "not all settings."),
-        )
-    )
-    return int(low)
+    return not low, [
+        f"{options.labelers:,} labelers a row, who stop the ranked pass after a streak of "
+        f"{STREAK}, look after every label and leave at each hit. Shares with their 95 % "
+        "Clopper–Pearson interval. First the ranked pass alone; then whether the bound "
+        f"({CONFIDENCE:g}) held at every look; then who was told falsely that recall is at "
+        f"least {TARGET:g}: by the certificate, by CMH, and by an elusion sample of fixed "
+        "size, tested once or at every look.",
+        harness.table(
+            f"{HEAD} | Labels | Recall | Below {TARGET:g} | Bound held | "
+            + " | ".join(METHODS.values()),
+            runs,
+        ),
+        f"{options.releases:,} releases a row, of {options.queries} such labelers each, of "
+        f"whose unjudged images {100 * options.fraction:g} % are audited: whether at most M_u "
+        "were missing.",
+        harness.table(f"{HEAD} | {' | '.join(RELEASES)}", releases),
+        "Coverage is at or above nominal within its interval in "
+        + ("all settings." if not low else "not all settings."),
+    ]
 
 
 def follow(images: int, relevant: int, separation: float, random: np.random.Generator) -> Path:
@@ -254,15 +229,9 @@ def sample_certifies(found: int, unjudged: int, drawn: int, hits: int) -> bool:
 
 
 def release_held(
-    labelers: NDArray[np.intp],
-    paths: Sequence[Path],
-    fraction: float,
-    sensitivity: float,
-    seeded: bool,
-    random: np.random.Generator,
+    missing: int, fraction: float, sensitivity: float, seeded: bool, random: np.random.Generator
 ) -> bool:
     """Whether a release's bound covers what is missing when its labelers hand in."""
-    missing = sum(paths[labeler].missing for labeler in labelers)
     hits = int(random.binomial(missing, fraction * sensitivity))
     seeds = (int(random.binomial(SEEDS, sensitivity)), SEEDS) if seeded else None
     at_most = release_missing_at_most(hits, fraction, seeds=seeds, confidence=CONFIDENCE)
@@ -285,4 +254,6 @@ def _limits(outcomes: Sequence[bool]) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sizes = {"labelers": 1000, "releases": 1000, "queries": 100, "fraction": 0.01}
+    pools = (500, 5_000, 20_000)
+    harness.run(main, "Certificates", ("numpy", "scipy"), **sizes, pools=pools)

@@ -10,9 +10,7 @@ in and went out is compared bit for bit.
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,79 +19,56 @@ import numpy as np
 from bench import harness
 from bench.rows import STEP, clustered, make_images, make_species
 
-HEAD: Final = ("What", "Vectors", "Seconds", "Vectors a second", "× bare COPY", "Peak memory")
+HEAD: Final = "What | Vectors | Seconds | Vectors a second | × bare COPY | Peak memory"
 PER_FILE: Final = 1_000_000
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 1 if the vectors that came in or went out aren't those of the files."""
-    options = harness.parse(
-        "vectors", __doc__, arguments, images=200_000, dimension=1024, repeats=2
-    )
+def main(options: Any) -> tuple[bool, list[str]]:
+    """Whether the vectors that came in and went out are those of the files, and what it took."""
     count, few = options.images, options.images // 5
-    with (
-        harness.temporary_folder("vectors") as folder,
-        harness.process(folder / "var", migrate=True) as database,
-    ):
+    with harness.database() as (folder, database):
 
-        def measured(what: Any, path: Path) -> dict[str, Any]:
-            harness.log(f"{what.__name__.strip('_')} {path.name} …")
-            database(harness.sql, "CHECKPOINT")
-            with harness.process(folder / "var") as child:
-                found: dict[str, Any] = child(what, path)
-            return found
-
-        def fastest(what: Any, path: Path) -> dict[str, Any]:
-            runs = [measured(what, path) for _ in range(options.repeats)]
-            return min(runs, key=lambda run: float(run["seconds"]))
+        def fastest(prepare: Any, number: int, repeats: int) -> harness.Measured:
+            harness.log(f"{prepare.__name__.strip('_')} of {number:,} …")
+            runs = []
+            for _ in range(repeats):
+                database(harness.sql, "CHECKPOINT")
+                runs.append(harness.measured(folder, prepare, folder, number))
+            return min(runs, key=lambda run: run.seconds)
 
         harness.log(f"Making {count:,} images and their embeddings …")
-        database(_make_images, count, options.dimension)
-        for number in (count, few):
-            database(_make_files, folder / str(number), number, options.dimension)
-        came = fastest(_import, folder / str(count))
-        again = measured(_import_again, folder / str(count))
-        bare_in = fastest(_copy_in, folder / f"copied.{count}")
-        came_few = measured(_import, folder / str(few))
-        bare_out = fastest(_copy_out, folder / f"copied.{count}")
-        went = fastest(_export, folder / f"exported.{count}")
-        went_few = measured(_export, folder / f"exported.{few}")
+        database(_make, folder, count, few, options.dimension)
+        came = fastest(_import, count, options.repeats)
+        again = fastest(_import_again, count, 1)
+        bare_in = fastest(_copy_in, count, options.repeats).result
+        came_few = fastest(_import, few, 1)
+        bare_out = fastest(_copy_out, count, options.repeats).seconds
+        went, went_few = fastest(_export, count, options.repeats), fastest(_export, few, 1)
         right = np.array_equal(
-            _vectors(folder / str(count)), _vectors(folder / f"exported.{count}")[_order(count) - 1]
+            _vectors(folder / f"{count}"),
+            _vectors(folder / f"exported {count}")[_order(count) - 1],
         )
-    matching = {"seconds": came["matching"]}
     rows = [
-        _row("bare binary COPY into a partition", count, bare_in, bare_in),
-        _row("`import_embeddings`", count, came, bare_in),
-        _row("of that: finding each row's image", count, matching, bare_in),
-        _row("`import_embeddings` again, all there", count, again, bare_in),
-        _row("`import_embeddings` of a fifth", few, came_few),
-        _row("bare binary COPY of the partition to a file", count, bare_out, bare_out),
-        _row("`export_embeddings`", count, went, bare_out),
-        _row("`export_embeddings` of a fifth", few, went_few),
-    ]
-    equal = "equal to the files, bit for bit." if right else "**not equal to the files.**"
-    print(
-        harness.section(
-            "Embeddings from files and to files",
-            options.command,
-            ("Django", "numpy", "pyarrow", "psycopg2-binary", "pgvector"),
-            f"{options.dimension:,} dimensions, float16; the fastest of {options.repeats} runs.",
-            harness.table(HEAD, rows),
-            f"What came in and went out again is {equal}",
+        [what, number, spent, int(number / spent), spent / bare if bare else None, peak]
+        for what, number, spent, bare, peak in (
+            ("bare binary COPY into a partition", count, bare_in, bare_in, None),
+            ("`import_embeddings`", count, came.seconds, bare_in, came.peak),
+            ("`import_embeddings` again, all there", count, again.seconds, bare_in, again.peak),
+            ("`import_embeddings` of a fifth", few, came_few.seconds, None, came_few.peak),
+            ("bare binary COPY of the partition to a file", count, bare_out, bare_out, None),
+            ("`export_embeddings`", count, went.seconds, bare_out, went.peak),
+            ("`export_embeddings` of a fifth", few, went_few.seconds, None, went_few.peak),
         )
-    )
-    stored = (came["stored"], again["stored"], again["present"]) == (count, 0, count)
-    return 0 if right and stored else 1
-
-
-def _row(
-    name: str, count: int, run: dict[str, Any], bare: dict[str, Any] | None = None
-) -> list[str]:
-    spent = run["seconds"]
-    ratio = f"{spent / bare['seconds']:.2f}" if bare else ""
-    peak = harness.megabytes(run["peak"]) if "peak" in run else ""
-    return [name, f"{count:,}", f"{spent:.2f}", f"{count / spent:,.0f}", ratio, peak]
+    ]
+    for row in rows:
+        row[-1] = harness.megabytes(row[-1]) if row[-1] else None
+    equal = "equal to the files, bit for bit." if right else "**not equal to the files.**"
+    stored = (*came.result, *again.result) == (count, 0, 0, count)
+    return right and stored, [
+        f"{options.dimension:,} dimensions, float16; the fastest of {options.repeats} runs.",
+        harness.table(HEAD, rows),
+        f"What came in and went out again is {equal}",
+    ]
 
 
 def _order(count: int) -> np.ndarray:
@@ -106,123 +81,93 @@ def _vectors(folder: Path) -> np.ndarray:
     return np.concatenate([np.load(path) for path in sorted((folder / "img_emb").iterdir())])
 
 
-def _make_images(count: int, dimension: int) -> None:
-    from retrieval.embedding.embedding_models import embedding_model_get_or_create
+def _make(folder: Path, count: int, few: int, dimension: int) -> None:
+    """Images 1 to `count`, and files of the embeddings of all and of a few."""
+    import pyarrow as pa
 
-    embedding_model_get_or_create(name="bare", dimension=dimension)
+    from retrieval.embedding.embedding_models import embedding_model_get_or_create
+    from retrieval.embedding.files import METADATA_SCHEMA, LayoutWriter
+
+    for name in ("bare", str(count), str(few)):
+        embedding_model_get_or_create(name=name, dimension=dimension)
     make_species(1)
     make_images(1, count)
     harness.sql("VACUUM ANALYZE")
-
-
-def _make_files(folder: Path, count: int, dimension: int) -> None:
-    """Write the embeddings of images 1 to `count`, as published ones name them."""
-    import pyarrow as pa
-
-    from retrieval.embedding.files import METADATA_SCHEMA, LayoutWriter
-
     paths = dict(
         harness.sql("SELECT id, regexp_replace(file_name, '[.]jpg$', '') FROM retrieval_image")
     )
-    ids = _order(count).tolist()
-    with LayoutWriter(
-        folder, rows=count, dimension=dimension, dtype="float16", per_file=PER_FILE
-    ) as writer:
-        first = 0
-        for vectors in clustered(count, dimension, seed=11):
-            names = [paths[number] for number in ids[first : first + len(vectors)]]
-            columns = {"image_path": pa.array(names)}
-            arrays = [
-                columns.get(field.name, pa.nulls(len(names), field.type))
-                for field in METADATA_SCHEMA
-            ]
-            writer.write(vectors, pa.table(arrays, schema=METADATA_SCHEMA))
-            first += len(vectors)
+    shape: Any = {"dimension": dimension, "dtype": "float16", "per_file": PER_FILE}
+    for number in (count, few):
+        left = iter(_order(number).tolist())
+        with LayoutWriter(folder / str(number), rows=number, **shape) as writer:
+            for vectors in clustered(number, dimension, seed=11):
+                columns = {"image_path": pa.array([paths[next(left)] for _ in vectors])}
+                arrays = [
+                    columns.get(field.name, pa.nulls(len(vectors), field.type))
+                    for field in METADATA_SCHEMA
+                ]
+                writer.write(vectors, pa.table(arrays, schema=METADATA_SCHEMA))
 
 
-def _import(path: Path, *, empty: bool = True) -> dict[str, Any]:
+def _import(folder: Path, count: int) -> Callable[[], tuple[int, int]]:
+    harness.sql(f"TRUNCATE {_partition(count)}")
+    return _import_again(folder, count)
+
+
+def _import_again(folder: Path, count: int) -> Callable[[], tuple[int, int]]:
+    """How many vectors were stored, and how many were there."""
     from retrieval.embedding.importing import import_embeddings
 
-    if empty:
-        harness.sql(f"TRUNCATE retrieval_embedding_{_model(path.name).pk}")
-    stages = [time.perf_counter()]
-    report = import_embeddings(
-        model_name=path.name,
-        directory=path,
-        on_stage=lambda text: stages.append(time.perf_counter()),
-    )
-    # The stages are the files, the columns, all rows, and storing.
-    return {
-        "seconds": time.perf_counter() - stages[0],
-        "matching": stages[4] - stages[2],
-        "stored": report.stored,
-        "present": report.present,
-        "peak": harness.peak_bytes(),
-    }
+    def run() -> tuple[int, int]:
+        report = import_embeddings(model_name=str(count), directory=folder / str(count))
+        return report.stored, report.present
+
+    return run
 
 
-def _import_again(path: Path) -> dict[str, Any]:
-    return _import(path, empty=False)
-
-
-def _export(path: Path) -> dict[str, Any]:
+def _export(folder: Path, count: int) -> Callable[[], None]:
     from retrieval.embedding.exporting import export_embeddings
-
-    began = time.perf_counter()
-    export_embeddings(
-        model=_model(path.suffix[1:]), directory=path, replace=True, per_file=PER_FILE
-    )
-    return {"seconds": time.perf_counter() - began, "peak": harness.peak_bytes()}
-
-
-def _copy_in(path: Path) -> dict[str, Any]:
-    """The imported rows by one bare COPY into another model's empty partition."""
-    from django.db import connection
-
-    source, bare = _model(path.suffix[1:]), _model("bare")
-    columns = "image_id, created_at, vector"
-    harness.sql(f"TRUNCATE retrieval_embedding_{bare.pk}")
-    with connection.cursor() as cursor:
-        with path.open("wb") as file:
-            cursor.copy_expert(
-                f"COPY (SELECT {bare.pk}::bigint, {columns} FROM retrieval_embedding_{source.pk})"
-                " TO STDOUT (FORMAT binary)",
-                file,
-            )
-        harness.sql("CHECKPOINT")
-        copy = f"COPY retrieval_embedding_{bare.pk} (model_id, {columns}) FROM STDIN"
-        with path.open("rb") as file:
-            return {
-                "seconds": harness.seconds(
-                    cursor.copy_expert, f"{copy} (FORMAT binary)", file, 1 << 20
-                )
-            }
-
-
-def _copy_out(path: Path) -> dict[str, Any]:
-    """The imported partition by one bare COPY to a file, which is on the disk afterwards."""
-    from django.db import connection
-
-    model = _model(path.suffix[1:])
-    began = time.perf_counter()
-    with path.open("wb") as file, connection.cursor() as cursor:
-        cursor.copy_expert(
-            f"COPY (SELECT image_id, vector FROM retrieval_embedding_{model.pk})"
-            " TO STDOUT (FORMAT binary)",
-            file,
-        )
-        file.flush()
-        os.fsync(file.fileno())
-    return {"seconds": time.perf_counter() - began}
-
-
-def _model(name: str) -> Any:
-    from retrieval.embedding.embedding_models import embedding_model_get_or_create
     from retrieval.embedding.models import EmbeddingModel
 
-    dimension = EmbeddingModel.objects.get(name="bare").dimension
-    return embedding_model_get_or_create(name=name, dimension=dimension)
+    model, directory = EmbeddingModel.objects.get(name=str(count)), folder / f"exported {count}"
+
+    def run() -> None:
+        export_embeddings(model=model, directory=directory, replace=True, per_file=PER_FILE)
+
+    return run
+
+
+def _copy_in(folder: Path, count: int) -> Callable[[], float]:
+    """Seconds of the imported rows' bare COPY into another model's empty partition."""
+    bare, columns, file = _partition("bare"), "image_id, created_at, vector", folder / "copied"
+    number = bare.rpartition("_")[2]
+    rows = f"SELECT {number}::bigint, {columns} FROM {_partition(count)}"
+    harness.sql(f"TRUNCATE {bare}")
+    harness.copy(f"COPY ({rows}) TO STDOUT (FORMAT binary)", file)
+    harness.sql("CHECKPOINT")
+    copy = f"COPY {bare} (model_id, {columns}) FROM STDIN (FORMAT binary)"
+    return lambda: harness.copy(copy, file)
+
+
+def _copy_out(folder: Path, count: int) -> Callable[[], None]:
+    """The imported partition by one bare COPY to a file, which is on the disk afterwards."""
+    rows, file = f"SELECT image_id, vector FROM {_partition(count)}", folder / "copied"
+
+    def run() -> None:
+        harness.copy(f"COPY ({rows}) TO STDOUT (FORMAT binary)", file)
+        with file.open("rb+") as written:
+            os.fsync(written.fileno())
+
+    return run
+
+
+def _partition(name: int | str) -> str:
+    from retrieval.embedding.models import EmbeddingModel
+
+    return f"retrieval_embedding_{EmbeddingModel.objects.get(name=str(name)).pk}"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    packages = ("Django", "numpy", "pyarrow", "psycopg2-binary", "pgvector")
+    title = "Embeddings from files and to files"
+    harness.run(main, title, packages, images=200_000, dimension=1024, repeats=2)

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from django.db import connection, transaction
 
-from bench.loading_file import write_coco
+from bench.rows import write_coco
 from core.jobs.models import Job
 from core.jobs.services import job_cancel, job_create
 from core.locks import lock_key, transaction_lock

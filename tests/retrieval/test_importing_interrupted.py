@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.loading_file import category_of, write_coco
+from bench.rows import category_of, write_coco
 from retrieval.corpus.models import CorpusCount, Image, ImageRoot, SpeciesCount
 from retrieval.importing import services as importing
 from retrieval.importing.services import import_images
