@@ -242,7 +242,7 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
         found = f"{counted(images, 'image', 'images')} of {counted(queries, 'query', 'queries')}"
         waits = "waits for annotators now" if images == 1 else "wait for annotators now"
         messages.success(request, f"{found} {waits}." if images else "Nothing new is to be judged.")
-    except (Conflict, RunDamaged) as error:
+    except Conflict as error:
         messages.error(request, str(error))
     return redirect("run", pk=pk)
 

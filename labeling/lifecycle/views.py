@@ -66,11 +66,10 @@ from labeling.lifecycle.text_limits import cut_texts
 from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Assignment, Query
-from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, transitions_for
+from labeling.queries.transitions import TransitionIncomplete, transitions_for
 from labeling.review.my_queries import next_query
 from labeling.review.overview import queries_filtered
 from labeling.review.selectors import agreements_of, given_up, left_open
-from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.species.selectors import species_by_ids
 
 #: Drafts on a page.
@@ -318,7 +317,7 @@ def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
         if state == Query.State.COMPLETE:
             return redirect("query-complete", pk=pk)
         messages.error(request, str(error))
-    except (TransitionRefused, Conflict, ModelSpecError) as error:
+    except Conflict as error:
         messages.error(request, str(error))
     return redirect("query-detail", pk=pk)
 
@@ -396,7 +395,7 @@ def query_refresh(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         list_refresh(query=get_query_for(request.user, pk), by=request.user)
         messages.success(request, "A new candidate list is being made. The judgments are kept.")
-    except (Conflict, ModelSpecError) as error:
+    except Conflict as error:
         messages.error(request, str(error))
     return redirect("query-detail", pk=pk)
 

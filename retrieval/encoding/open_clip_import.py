@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -38,7 +38,8 @@ def open_clip_module() -> Any:
     """Return the module open_clip, which is slow to import."""
     with _lock:
         if "open_clip" not in sys.modules:
-            with _without_compiler(), _without_transformers():
+            # Without transformers an import of it fails, as open_clip expects.
+            with _without_compiler(), _in_place_of({_TEXT_MODELS: None}):
                 _ensure_torchvision()
                 importlib.import_module("open_clip")
         return sys.modules["open_clip"]
@@ -56,30 +57,23 @@ def import_transformers() -> None:
 
 
 @contextmanager
-def _without_transformers() -> Iterator[None]:
-    """Let an import of transformers fail, unless it has been imported. open_clip expects that."""
-    if _TEXT_MODELS in sys.modules:
-        yield
-        return
-    sys.modules[_TEXT_MODELS] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules[_TEXT_MODELS]
-
-
-@contextmanager
 def _without_compiler() -> Iterator[None]:
     """Put what is imported of the compiler in its place, unless it has been imported."""
-    if _COMPILER in sys.modules:
-        yield
-        return
     compiler, utils = ModuleType(_COMPILER), ModuleType(f"{_COMPILER}.utils")
     compiler.__path__ = []
     compiler.disable = lambda function, *_, **__: function  # type: ignore[attr-defined]
     utils.is_compile_supported = lambda device: False  # type: ignore[attr-defined]
-    instead = {module.__name__: module for module in (compiler, utils)}
-    sys.modules |= instead
+    with _in_place_of({module.__name__: module for module in (compiler, utils)}):
+        yield
+
+
+@contextmanager
+def _in_place_of(instead: Mapping[str, ModuleType | None]) -> Iterator[None]:
+    """Have imports find these modules, or nothing (None), unless the first has been imported."""
+    if next(iter(instead)) in sys.modules:
+        yield
+        return
+    sys.modules.update(instead)  # type: ignore[arg-type]
     try:
         yield
     finally:

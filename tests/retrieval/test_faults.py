@@ -272,12 +272,19 @@ def test_connections_that_are_cut(corpus: None, start_worker: StartWorker) -> No
     jobs = [first, Job.objects.create(kind="embed", params=first.params)]
     workers = [start_worker(EMBEDDING_BATCH_SIZE="2", concurrency=1) for _ in range(2)]
     wait_for(lambda: embedded() >= COUNT // 6, what="part of the work", pause=0.01)
+    others = (
+        "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+        "AND backend_type = 'client backend'"
+    )
+
+    def connected() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT count(*) {others}")
+            return int(cursor.fetchone()[0])
+
+    wait_for(lambda: connected() >= 2, what="both workers' connections", pause=0.01)
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid() "
-            "AND backend_type = 'client backend'"
-        )
+        cursor.execute(f"SELECT count(pg_terminate_backend(pid)) {others}")
         assert cursor.fetchone()[0] >= 2
     for job in jobs:
         wait_for(lambda job=job: ended(job), what="the end of the jobs")

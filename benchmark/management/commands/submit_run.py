@@ -9,7 +9,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import RELEASE_HELP, find_release, refuse
 from benchmark.runs.models import Run
-from benchmark.runs.selectors import NoSnapshot
 from benchmark.runs.services import CARD_FIELDS, run_contents
 from benchmark.runs.submissions import SPLITS, RunRefused, read_submission, run_submit
 from core.commands.waiting import wait_for_job
@@ -82,7 +81,7 @@ class Command(BaseCommand):
                 f"--{name.replace('_', '-')}: {' '.join(messages)}" for name, messages in fields
             ]
             raise CommandError("\n".join(texts)) from error
-        except (Conflict, NoSnapshot) as error:
+        except Conflict as error:
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"Can't read or store the run: {error}") from error

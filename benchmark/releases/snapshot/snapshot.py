@@ -52,8 +52,7 @@ from labeling.judging.grades import HIGHEST
 HEADER_FILE: Final = "release.json"
 #: The folder, beside a snapshot's, of the same without labels of the test split.
 OPEN_FOLDER: Final = "snapshot_open"
-#: Files of a snapshot are written in its own version's form, so that they come out again byte for
-#: byte.
+#: Stands in each header, so that a later form can be told from this one.
 FORMATS_VERSION: Final = 2
 ROWS_AT_A_TIME: Final = 20_000
 
