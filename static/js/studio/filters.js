@@ -183,7 +183,7 @@ class Filters {
       this.part(name).max = dates.last ?? "";
     }
     this.part("span").textContent = dates.first
-      ? `The images are from ${dates.first} to ${dates.last}; images without a date match no date filter.`
+      ? `From ${dates.first} to ${dates.last}; images without a date match no date.`
       : "No image in the list has a date.";
     this.root.querySelector("[data-map-hint]").textContent = `${counted(placed, "candidate")} ${
       placed === 1 ? "has" : "have"
