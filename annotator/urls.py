@@ -44,10 +44,12 @@ urlpatterns = [
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/", include("retrieval.api_urls")),
     path("api/", include("labeling.api_urls")),
-    path("api/", include("benchmark.api_urls")),
+    path("api/", include("releases.api_urls")),
+    path("api/", include("evaluation.api_urls")),
     path("", include("retrieval.urls")),
     path("", include("labeling.urls")),
-    path("", include("benchmark.urls")),
+    path("", include("releases.urls")),
+    path("", include("evaluation.urls")),
 ]
 
 handler400 = "annotator.web.problems.bad_request"

@@ -21,10 +21,10 @@ import numpy.typing as npt
 import pytrec_eval
 
 from bench import harness
-from benchmark.scoring.evaluation import score_runs, scored_query_ids
-from benchmark.scoring.measures import Measure
-from benchmark.scoring.qrels import Qrels
-from benchmark.scoring.run_files import Ranking
+from evaluation.scoring.evaluation import score_runs, scored_query_ids
+from evaluation.scoring.measures import Measure
+from evaluation.scoring.run_files import Ranking
+from releases.snapshot.qrels import Qrels
 
 CUTS: Final = (1, 5, 10, 50, 100, 1000)
 FAMILIES: Final = {"AP": "map_cut", "nDCG": "ndcg_cut", "P": "P", "R": "recall"}

@@ -12,17 +12,17 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from bench.rows import MODEL
-from benchmark.releases.models import Release
-from benchmark.releases.services import release_claim, release_make
-from benchmark.simulation.report import Plan, with_step
-from benchmark.simulation.services import JOB_KIND as SIMULATION
 from core.jobs.models import Job
 from core.jobs.services import job_create
+from evaluation.simulation.report import Plan, with_step
+from evaluation.simulation.services import JOB_KIND as SIMULATION
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from labeling.simulation.core import Pool
 from labeling.simulation.pools import JudgedPool
+from releases.making.services import release_claim, release_make
+from releases.models import Release
 from retrieval.corpus.models import Species
 
 

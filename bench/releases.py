@@ -53,7 +53,7 @@ def _fill(images: int, species: int, judgments: int) -> None:
 
 def _make() -> Callable[[], tuple[int, float, dict[str, float], dict[str, int]]]:
     """The release's judgments, seconds of processor time, seconds by step and bytes by file."""
-    from benchmark.releases.services import release_claim, release_make
+    from releases.making.services import release_claim, release_make
 
     times: dict[str, list[float]] = {}
 

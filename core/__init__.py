@@ -1,3 +1,3 @@
 """What every app needs, and what knows no domain."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

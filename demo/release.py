@@ -19,25 +19,25 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from benchmark.releases.models import Release
-from benchmark.releases.services import release_create
-from benchmark.reranking.services import RerankChoice, rerank_begin
-from benchmark.runs.baselines import baselines_begin, baselines_job
-from benchmark.runs.models import Run
-from benchmark.runs.selectors import fixed_lists
-from benchmark.runs.services import run_card_update, run_publish
-from benchmark.runs.store import load_run
-from benchmark.runs.submissions import run_submit
-from benchmark.scoring.run_files import Ranking, RunLine, write_trec
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_create, job_retry
 from demo.queries import JUDGED, DemoQuery, read_scenes
 from demo.steps import DATASET, demo_queries_load
+from evaluation.reranking.services import RerankChoice, rerank_begin
+from evaluation.runs.baselines import baselines_begin, baselines_job
+from evaluation.runs.models import Run
+from evaluation.runs.selectors import fixed_lists
+from evaluation.runs.services import run_card_update, run_publish
+from evaluation.runs.store import load_run
+from evaluation.runs.submissions import run_submit
+from evaluation.scoring.run_files import Ranking, RunLine, write_trec
 from labeling.judging.models import Relevance
 from labeling.judging.services import LARGEST_BATCH, JudgmentInput, judgments_record
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
+from releases.making.services import release_create
+from releases.models import Release
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import EmbeddingModel
 

@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 from django.conf import settings
 
 from annotator.environment import MODEL_FILE
-from benchmark.releases.models import Release
-from benchmark.runs.models import Run
-from benchmark.species.models import SpeciesRun
 from core.storage import is_shared
+from evaluation.runs.models import Run
+from evaluation.species.models import SpeciesRun
+from releases.models import Release
 from retrieval.corpus.models import Image
 from retrieval.images.storage import stored_paths
 

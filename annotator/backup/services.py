@@ -33,6 +33,7 @@ from annotator.backup.contents import FOLDERS, Named, named_files
 from annotator.environment import MODEL_FILE
 from annotator.models import Backup
 from annotator.postgres.programs import program
+from annotator.upgrades import TOO_OLD, is_too_old
 from core import __version__, storage
 from core.errors import Conflict
 from core.files import is_below, whole_file
@@ -215,7 +216,9 @@ def _target(name: str) -> Path:
 
 
 def _check_place(header: dict[str, Any]) -> None:
-    """Refuse to restore over anything, or what this program is too old for."""
+    """Refuse to restore over anything, and what this program is too old or too new for."""
+    if is_too_old(name.partition(".")[0] for name in header["migrations"]):
+        raise RestoreRefused(f"The backup {TOO_OLD}.")
     loader = MigrationLoader(None)
     known = {".".join(key) for key in loader.disk_migrations or ()}
     newer = [

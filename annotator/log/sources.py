@@ -9,12 +9,12 @@ from typing import Any, Final
 from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 
-from benchmark.releases.models import Release
-from benchmark.runs.models import Run
 from core.jobs.models import Job
+from evaluation.runs.models import Run
 from labeling.comments.models import Comment, Thread
 from labeling.lifecycle.history import field_name
 from labeling.queries.models import Query, QueryEdit, QueryTransition
+from releases.models import Release
 from retrieval.corpus.models import ImageTakedown, ImageWithdrawal
 from retrieval.duplicates.models import DuplicateGroup
 from retrieval.flags.models import ImageFlag

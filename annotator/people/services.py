@@ -15,7 +15,6 @@ from django.db.models import Q
 from django.utils.crypto import get_random_string
 
 from annotator.models import LoginAddress, Theme, User
-from benchmark.releases.models import Release
 from core.access import Role
 from core.errors import Conflict, Forbidden
 from core.jobs.services import job_create
@@ -23,6 +22,7 @@ from core.locks import lock_key, transaction_lock
 from labeling.comments.services import mentions_rename
 from labeling.guidance.models import Introduction
 from labeling.studio.models import LabelingPreferences
+from releases.models import Release
 
 #: Lower-case letters and digits without those that look alike.
 _WORD = "abcdefghjkmnpqrstuvwxyz23456789"

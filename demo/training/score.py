@@ -18,11 +18,11 @@ import numpy.typing as npt
 from django.conf import settings
 from PIL import Image
 
-from benchmark.management.arguments import positive
-from benchmark.scoring.expectations import random_average_precision_at_k
-from benchmark.scoring.metrics import average_precision_at_k
 from demo.corpus import write_corpus
 from demo.queries import QUERIES, read_scenes
+from evaluation.scoring.expectations import random_average_precision_at_k
+from evaluation.scoring.metrics import average_precision_at_k
+from releases.management.arguments import positive
 from retrieval.encoding.encoders import Encoder, ModelSpecError, load_encoder
 from retrieval.encoding.text import load_text_encoder
 

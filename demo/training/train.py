@@ -30,10 +30,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmark.scoring.metrics import average_precision_at_k
 from demo.drawing import render
 from demo.scenes import ATTRIBUTES, Scene, scene
 from demo.training.captions import FACTS, Caption, write_caption
+from evaluation.scoring.metrics import average_precision_at_k
 from retrieval.encoding.model_specs import CONFIG_NAME, DEMO_MODEL_DIR, WEIGHTS_NAME
 from retrieval.encoding.open_clip_import import open_clip_module
 

@@ -22,18 +22,18 @@ from django.conf import settings
 from safetensors.numpy import load_file, save
 
 from annotator.models import User
-from benchmark.scoring.correlation import tau_b
-from benchmark.scoring.evaluation import score_runs
-from benchmark.scoring.measures import parse_measures
-from benchmark.scoring.metrics import recall_at_k
-from benchmark.scoring.qrels import Qrels
-from benchmark.scoring.run_files import Ranking
 from core.commands.progress import Progress
 from core.files import whole_file
 from demo.queries import JUDGED, QUERIES
 from demo.release import relevant_images
 from demo.steps import DemoError, demo_embed
+from evaluation.scoring.correlation import tau_b
+from evaluation.scoring.evaluation import score_runs
+from evaluation.scoring.measures import parse_measures
+from evaluation.scoring.metrics import recall_at_k
+from evaluation.scoring.run_files import Ranking
 from labeling.candidates.fusion import fused
+from releases.snapshot.qrels import Qrels
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.text_vectors import text_vector
 from retrieval.encoding.model_specs import DEMO_MODEL_DIR, WEIGHTS_NAME

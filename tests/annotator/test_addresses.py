@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from benchmark.runs.models import Run
 from core.jobs.models import Job
+from evaluation.runs.models import Run
 from labeling.audits.models import DrawKey, ReleaseKey
 from labeling.candidates.models import CandidateList
 from labeling.judging.access import can_judge, judging_problem, queries_visible_to, sees_query

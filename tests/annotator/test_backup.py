@@ -28,10 +28,10 @@ from annotator.backup.daily import backup_is_due, daily_backup
 from annotator.backup.services import DAILY, RESTORING, backup_write
 from annotator.models import Backup
 from annotator.processes import worker
-from benchmark.releases.models import Release
-from benchmark.runs.models import Run
-from benchmark.species.models import SpeciesRun
 from core import storage
+from evaluation.runs.models import Run
+from evaluation.species.models import SpeciesRun
+from releases.models import Release
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.images.storage import stored_paths
@@ -105,7 +105,7 @@ def test_a_backup_brings_back_every_row_and_file(
     backup = backup_of_world(own_world, tmp_path)
     before = {name: sums for name, sums in tables().items() if name != OWN}
     stored = files(Path(settings.VAR_DIR))
-    assert {"labeling_judgmentevent", "retrieval_embedding", "benchmark_release"} <= {
+    assert {"labeling_judgmentevent", "retrieval_embedding", "releases_release"} <= {
         name for name, sums in before.items() if sums
     }
     call_command("verify_backup", str(backup))

@@ -41,7 +41,7 @@ PROGRAMS = re.compile(
     r"|labeling\.\w+\.(checksum|model_name|hand_in_rule)|benchmark\.ModelAnswer"
     r"|benchmark\.Run\.(sha256|link|code)|benchmark\.SpeciesRun\.language"
 )
-APPS = ("annotator", "core", "retrieval", "labeling", "benchmark")
+APPS = ("annotator", "core", "retrieval", "labeling", "releases", "evaluation")
 
 
 class Unescaped(HTMLParser):

@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from benchmark.releases.models import Release
-from benchmark.runs.models import Run
 from core.access import Role, at_least, is_evaluator, names_hidden_from
 from core.jobs.models import Job
+from evaluation.runs.models import Run
+from releases.models import Release
 from tests.conftest import api_of, client_of
 
 pytestmark = pytest.mark.django_db

@@ -17,20 +17,20 @@ from celery import Celery
 from django.db import connection
 
 from annotator.backup.contents import FOLDERS
-from benchmark.releases.models import Release
-from benchmark.releases.services import release_create, release_verify
-from benchmark.runs.models import Run
-from benchmark.runs.submissions import run_submit
 from core.jobs.models import Job
 from core.jobs.services import TASK
 from core.storage import FETCHED
+from evaluation.runs.models import Run
+from evaluation.runs.submissions import run_submit
 from labeling.judging.services import JudgmentInput, judgments_record
 from labeling.lifecycle.services import query_create, query_transition
+from releases.making.services import release_create, release_verify
+from releases.models import Release
 from retrieval.corpus.models import Image
 from retrieval.embedding.services import embedding_job_create
 from retrieval.importing.services import import_images
-from tests.benchmark.runs import trec
 from tests.conftest import client_of, token_of
+from tests.evaluation.runs import trec
 from tests.processes import Served, database_url, redis_server, wait_for
 from tests.retrieval.making import coco
 

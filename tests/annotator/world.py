@@ -16,21 +16,21 @@ from django.utils import timezone
 
 from annotator.models import ApiToken, WorkerHeartbeat
 from annotator.people.tokens import token_create
-from benchmark.releases.models import Release
-from benchmark.releases.services import release_claim, release_make
-from benchmark.runs.models import Run
-from benchmark.runs.services import run_publish
-from benchmark.simulation.report import Plan
-from benchmark.simulation.services import simulation_begin
 from core import storage
 from core.access import Role
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_create
+from evaluation.runs.models import Run
+from evaluation.runs.services import run_publish
+from evaluation.simulation.report import Plan
+from evaluation.simulation.services import simulation_begin
 from labeling.audits.services import audit_draw
 from labeling.comments.services import comment_add
 from labeling.lifecycle.examples import example_pin
 from labeling.lifecycle.services import query_create, query_transition, query_update
 from labeling.queries.models import Assignment, Query
+from releases.making.services import release_claim, release_make
+from releases.models import Release
 from retrieval.corpus.models import Image, ImageRoot, Species
 from retrieval.duplicates.models import DuplicateGroup
 from retrieval.duplicates.services import group_decide
@@ -41,8 +41,8 @@ from retrieval.importing.services import import_images
 from retrieval.takedown.services import image_take_down
 from retrieval.uploads.services import upload_begin, upload_folder
 from tests.annotator.addresses import filled, routes
-from tests.benchmark.runs import scored_run, stored_run
 from tests.conftest import person
+from tests.evaluation.runs import scored_run, stored_run
 from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs
 from tests.labeling.judging import judge
 from tests.retrieval.making import coco, jpeg

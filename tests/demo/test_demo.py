@@ -26,7 +26,7 @@ EMBEDDED = "SELECT count(*) FROM retrieval_embedding"
 TO_LABEL = "SELECT count(*) FROM labeling_query WHERE state = 'open' AND query_id <= 24"
 RELEASE_JOB = "SELECT state FROM core_job WHERE kind = 'demo_release'"
 RUNS = (
-    "SELECT task, kind, name FROM benchmark_run WHERE published_at IS NOT NULL AND task = 'full'"
+    "SELECT task, kind, name FROM evaluation_run WHERE published_at IS NOT NULL AND task = 'full'"
     " AND kind <> 'best' ORDER BY task, kind, name"
 )
 

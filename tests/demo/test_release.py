@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchmark.scoring.run_files import Ranking
 from demo.corpus import corpus_scene
 from demo.queries import JUDGED, QUERIES
 from demo.release import damaged_run, simulated_labels
+from evaluation.scoring.run_files import Ranking
 from labeling.queries.categories import CATEGORIES
 
 pytestmark = pytest.mark.pure

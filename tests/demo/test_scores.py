@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from benchmark.scoring.expectations import random_average_precision_at_k
 from demo.corpus import write_corpus
 from demo.queries import QUERIES, read_scenes
 from demo.training.score import average_precision, main
+from evaluation.scoring.expectations import random_average_precision_at_k
 
 IDS = np.array([10, 11, 12, 13, 14], dtype=np.int64)
 

@@ -29,7 +29,7 @@ class Board:
 
 #: All by one process, since each takes seconds to start.
 MAKE_RUNS = """
-from benchmark.runs.models import Run
+from evaluation.runs.models import Run
 from django.core.management import call_command
 call_command("make_baselines", "{0}", "--wait")
 call_command(

@@ -9,7 +9,6 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
-from benchmark.releases.models import Release
 from core.access import Role
 from labeling.audits.selectors import audit_aim
 from labeling.candidates.selectors import FilterEmpty, models_in_use
@@ -20,6 +19,7 @@ from labeling.lifecycle.screening import screening_create
 from labeling.lifecycle.services import QueryHasJudgments, query_create, query_update
 from labeling.lifecycle.splitting import queries_split
 from labeling.queries.models import Benchmark, Query, default_benchmark
+from releases.models import Release
 from tests.conftest import api_of, client_of, person
 from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import current_list, item, judge, ranked

@@ -10,10 +10,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
-from benchmark.releases.formats import boxes as boxes_format
-from benchmark.releases.labels import released_boxes
-from benchmark.releases.snapshot.open_snapshot import write_open_snapshot
-from benchmark.releases.snapshot.snapshot import ReleasedBox
 from core.errors import Conflict, Forbidden, Invalid
 from labeling.boxes.models import BoxSet
 from labeling.boxes.selectors import BoxWork, decisive
@@ -21,12 +17,16 @@ from labeling.boxes.services import boxes_import, boxes_save
 from labeling.judging.access import queries_visible_to
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
+from releases.formats import boxes as boxes_format
+from releases.making.labels import released_boxes
+from releases.snapshot.open_snapshot import write_open_snapshot
+from releases.snapshot.snapshot import ReleasedBox
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
-from tests.benchmark.snapshots import header, image, no_image_files, pair, query, write_snapshot
 from tests.conftest import client_of, person
 from tests.labeling.conftest import FIRST_ID, make_images, make_species
 from tests.labeling.judging import judge
+from tests.releases.snapshots import header, image, no_image_files, pair, query, write_snapshot
 
 pytestmark = pytest.mark.django_db
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from benchmark.releases.images import released_images
 from labeling.queries.models import Query
+from releases.making.images import released_images
 from retrieval.corpus.models import Image
 from retrieval.corpus.places import rounded_place
 from retrieval.takedown.services import image_take_down

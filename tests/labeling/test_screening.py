@@ -10,16 +10,16 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from benchmark.releases.labels import complete_queries
-from benchmark.releases.services import release_claim
-from benchmark.simulation.forms import SimulationForm
 from core.errors import Conflict, Invalid
+from evaluation.simulation.forms import SimulationForm
 from labeling.audits.models import ReleaseAudit
 from labeling.guidance.selectors import practicable_queries
 from labeling.lifecycle.screening import READY, finds, finds_withdraw, screening_create
 from labeling.lifecycle.services import query_create, query_transition
 from labeling.queries.models import Benchmark, Query
 from labeling.review.pace import team_progress
+from releases.making.labels import complete_queries
+from releases.making.services import release_claim
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.services import image_withdraw

@@ -135,6 +135,6 @@ def test_the_exact_order_never_comes_from_it(model: EmbeddingModel, kind: Any) -
 
 
 def test_nothing_that_labels_or_scores_imports_it() -> None:
-    for app in ("labeling", "benchmark"):
+    for app in ("labeling", "releases", "evaluation"):
         for path in (ROOT / app).rglob("*.py"):
             assert "retrieval.search" not in path.read_text(), path

@@ -11,14 +11,14 @@ from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
 from annotator.log.selectors import LogFilter, log_page
-from benchmark.releases.formats.datasheet import write as write_datasheet
+from releases.formats.datasheet import write as write_datasheet
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.duplicates.models import DuplicateGroup
 from retrieval.duplicates.services import duplicate_counts, duplicates_find, group_decide
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_withdraw
 from retrieval.images.storage import image_store
-from tests.benchmark.snapshots import no_image_files, toy_snapshot
+from tests.releases.snapshots import no_image_files, toy_snapshot
 from tests.retrieval.making import embed_rows, encoded, image_row, scene
 
 NOON = datetime(2021, 5, 1, 12, tzinfo=UTC)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms, PngImagePlugin
 
-from benchmark.releases.images import released_image_bytes
-from benchmark.reranking.multimodal.answers import SentImage as SentImage
+from evaluation.reranking.multimodal.answers import SentImage as SentImage
+from releases.making.images import released_image_bytes
 from retrieval.images.decoding import ImageRefused
 from retrieval.images.files import ImageRef, display_file, thumbnail_file
 from retrieval.images.metadata import without_metadata

@@ -17,12 +17,13 @@ from psycopg2.errors import DeadlockDetected, LockNotAvailable
 
 from annotator.backup.services import dump_write, file_name, prune
 from annotator.postgres.programs import ProgramFailed
+from annotator.upgrades import TOO_OLD, is_too_old
 from core import __version__
 from core.locks import lock_key, try_session_lock
 
 PREFIX = "before-migration"
 KEPT = 3
-# Requests for a table queue behind a migration that waits for its lock: so long they wait at most.
+# Requests for a table queue behind a migration that waits for its lock, at most this long.
 LOCK_SECONDS = 2
 TRIES = 60
 PAUSE_SECONDS = 5.0
@@ -45,6 +46,8 @@ class Command(DjangosCommand):
         if options["plan"] or options["check_unapplied"]:
             super().handle(*args, **options)
             return
+        if is_too_old(app for app, _ in MigrationExecutor(connection).loader.applied_migrations):
+            raise CommandError(f"The database {TOO_OLD}.")
         for _ in range(TRIES):
             try:
                 with _alone():

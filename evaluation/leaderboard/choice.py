@@ -1,0 +1,204 @@
+"""What a reader chose on the leaderboard, as the address has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import Http404, QueryDict
+
+from core.address_choices import chosen, chosen_id, chosen_ids
+from evaluation.leaderboard.selectors import BoardRuns
+from evaluation.leaderboard.tables import (
+    ALL,
+    GROUPINGS,
+    SPLITS,
+    TEST,
+    VAL,
+    Board,
+    Column,
+    measure_columns,
+    subset_columns,
+    subsets,
+)
+from evaluation.runs.models import Run
+from evaluation.scoring.measures import HEADLINES, parse_measure
+
+#: The table of every measure over all queries, beside those of `GROUPINGS`.
+MEASURES: Final = "measures"
+VIEWS: Final = {**GROUPINGS, MEASURES: "Every measure"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which table is shown, and in which order."""
+
+    task: str = Run.Task.FULL
+    split: str = TEST
+    view: str = ALL
+    """A key of `VIEWS`."""
+    measure: str = ""
+    """A measure's key; sorts, is tested and drawn."""
+    sort: str = ""
+    """Key of a column; empty: the measure, or the first."""
+    descending: bool = True
+    under: bool = False
+    """Whether two-stage runs are listed under their first stage."""
+    runs: tuple[int, ...] = ()
+    """Those drawn by category; empty: the best."""
+    beside: int | None = None
+    """Another version of the release, whose figures are shown beside."""
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """What differs from the usual, as fields of a form, without the runs."""
+        usual = Choice(measure=HEADLINES[self.task][0])
+        order = "" if self.descending else "asc"
+        pairs = [
+            ("task", self.task, usual.task),
+            ("split", self.split, usual.split),
+            ("view", self.view, usual.view),
+            ("measure", self.measure, usual.measure),
+            ("sort", self.sort, usual.sort),
+            ("order", order, ""),
+            ("beside", str(self.beside or ""), ""),
+            ("stages", "under" if self.under else "", ""),
+        ]
+        return [(name, value) for name, value, default in pairs if value != default]
+
+    def address(self, **changes: Any) -> str:
+        """The query string of this choice with some things changed, without what is usual."""
+        choice = replace(self, **changes)
+        return f"?{urlencode([*choice.fields, *(('run', run) for run in choice.runs)])}"
+
+    @property
+    def run_address(self) -> str:
+        """The query string of a run's page under this choice."""
+        return f"?{urlencode({'split': self.split, 'measure': self.measure})}"
+
+    @property
+    def title(self) -> str:
+        """What the table is called."""
+        queries = f"{SPLITS[self.split].lower()} queries"
+        if self.view == ALL:
+            return queries.capitalize()
+        if self.view == MEASURES:
+            return f"Every measure, {queries}"
+        return f"{mean_title(self.measure, self.task)} {VIEWS[self.view].lower()}, {queries}"
+
+
+def read_choice(parameters: QueryDict) -> Choice:
+    """The choice that an address makes; what it doesn't say is as usual. Http404 for nonsense."""
+    task = chosen(parameters, "task", Run.Task.values, Run.Task.FULL)
+    return Choice(
+        task=task,
+        split=chosen(parameters, "split", SPLITS, TEST),
+        view=chosen(parameters, "view", VIEWS, ALL),
+        measure=read_measure(parameters, task),
+        sort=parameters.get("sort", "")[:100],
+        descending=chosen(parameters, "order", ("asc", "desc")) != "asc",
+        under=chosen(parameters, "stages", ("under",)) == "under",
+        runs=tuple(chosen_ids(parameters, "run")),
+        beside=chosen_id(parameters, "beside"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """The split and measure that a page shows, as far as its reader may see them."""
+
+    task: str
+    split: str
+    splits: Mapping[str, str]
+    """Those to choose from, with their titles."""
+    measure: str
+    measures: Sequence[str]
+    """Those to choose from."""
+    main_measures: tuple[str, ...]
+    """Those of the first table."""
+    labels_hidden: bool
+    """Whether no more than a summary of the split is shown."""
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What templates need to show and to change the choice."""
+        return {
+            "split": self.split,
+            "splits": self.splits.items(),
+            "measure": self.measure,
+            "measure_title": mean_title(self.measure, self.task),
+            "measures": measure_options(self.measures, self.task),
+            "labels_hidden": self.labels_hidden,
+        }
+
+
+def visible(
+    runs: BoardRuns, split: str, measure: str, splits: Mapping[str, str] | None = None
+) -> Visible:
+    """The split among `splits` (by default all that the reader of `runs` may see), else their
+    first; and the measure, or the split's first where that one is not shown."""
+    splits = runs.splits if splits is None else splits
+    split = split if split in splits else next(iter(splits), VAL)
+    labels_hidden, main = runs.labels_hidden(split), runs.main_measures(split)
+    known = list(dict.fromkeys([*main, *([] if labels_hidden else [*runs.measures, measure])]))
+    return Visible(
+        task=runs.task,
+        split=split,
+        splits=splits,
+        measure=measure if measure in known else main[0],
+        measures=known,
+        main_measures=main,
+        labels_hidden=labels_hidden,
+    )
+
+
+def visible_choice(choice: Choice, runs: BoardRuns) -> tuple[Choice, Visible]:
+    """The choice as far as its reader may see it: of a split whose labels are hidden only the table
+    of all queries in the measures that are shown; of one with too few queries nothing."""
+    seen = visible(runs, choice.split, choice.measure)
+    choice = replace(choice, split=seen.split)
+    if seen.labels_hidden:
+        choice = replace(choice, view=ALL, measure=seen.measure, beside=None, runs=())
+    return choice, seen
+
+
+def measure_options(keys: Iterable[str], task: str) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Measures by kind, for choosing one: (kind, [(key, title of the mean)])."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for key in keys:
+        kinds.setdefault(parse_measure(key).kind.title, []).append((key, mean_title(key, task)))
+    return list(kinds.items())
+
+
+def read_measure(parameters: QueryDict, task: str) -> str:
+    """The key of the measure that an address names, by default the task's first. Http404 for a
+    name of none."""
+    text = parameters.get("measure") or HEADLINES[task][0]
+    try:
+        return parse_measure(text).key
+    except ValueError as error:
+        raise Http404(str(error)) from error
+
+
+def columns_of(choice: Choice, runs: BoardRuns, board: Board) -> tuple[Column, ...]:
+    """The columns of the chosen table."""
+    whole = subsets(board.query_ids, runs.queries, ALL)[0]
+    if choice.view == MEASURES:
+        return measure_columns([*runs.measures, choice.measure], whole)
+    if choice.view == ALL:
+        shown = [*runs.main_measures(choice.split), *runs.coverage(choice.split)]
+        return measure_columns([*shown, choice.measure], whole)
+    parts = subsets(board.query_ids, runs.queries, choice.view)
+    return subset_columns(choice.measure, (whole, *parts))
+
+
+def mean_title(key: str, task: str = Run.Task.FULL) -> str:
+    """What the mean of a measure is called: "mAP@50".
+
+    Measures over the whole of the fixed lists are called without their cut-off, as in the paper.
+    """
+    measure = parse_measure(key)
+    whole = task == Run.Task.RERANK and key in HEADLINES[task]
+    return measure.kind.headline if whole else measure.mean_name

@@ -1,0 +1,214 @@
+"""Two runs beside each other, query by query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from core.access import require_evaluator
+from core.address_choices import chosen, chosen_id
+from evaluation.leaderboard import charts, statistics
+from evaluation.leaderboard.choice import read_measure, visible
+from evaluation.leaderboard.page import scale_of
+from evaluation.leaderboard.run_page import image_ids_of, only_by, relevant_ids, row_of
+from evaluation.leaderboard.selectors import BoardRuns, board_runs, splits_of
+from evaluation.leaderboard.tables import (
+    ALL,
+    BOTH,
+    SPLITS,
+    TEST,
+    VAL,
+    Board,
+    Floats,
+    column_means,
+    measure_columns,
+    printed,
+    subsets,
+    verdicts,
+)
+from evaluation.runs.models import Run
+from evaluation.runs.selectors import NoSnapshot, get_run_for
+from evaluation.runs.services import rankings_on
+from evaluation.runs.store import RunDamaged
+from releases.models import Release
+from releases.selectors import get_release
+from releases.snapshot.snapshot import SnapshotQuery
+
+#: Queries whose images are counted: those at either end of the differences.
+COUNTED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One query's row."""
+
+    query: SnapshotQuery
+    first: str
+    second: str
+    difference: float
+    text: str
+    """The difference as printed, with its sign."""
+    only_first: int | None
+    """Relevant images that only the first has among its first ones; None where not counted."""
+    only_second: int | None
+
+
+@login_required
+@require_safe
+def compare_page(request: HttpRequest) -> HttpResponse:
+    """Two runs of one task on one release: differences, who wins, and how sure that is."""
+    require_evaluator(request.user)
+    first = _run(request, "a")
+    second = _run(request, "b")
+    release, task = _where(request, first or second)
+    context: dict[str, Any] = {"release": release, "task": task, "a": first, "b": second}
+    try:
+        runs = board_runs(release, task, request.user)
+    except NoSnapshot as error:
+        return render(request, "evaluation/compare.html", context | {"trouble": str(error)})
+    context["runs"] = runs.runs
+    split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, task)
+    seen = visible(runs, split, measure, _splits(runs, first, second))
+    context |= seen.context
+    if first is not None and second is not None:
+        context |= _comparison(runs, first, second, seen.split, seen.measure)
+    return render(request, "evaluation/compare.html", context)
+
+
+def _run(request: HttpRequest, name: str) -> Run | None:
+    pk = chosen_id(request.GET, name)
+    return None if pk is None else get_run_for(request.user, pk)
+
+
+def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
+    """The release and task: of the run that is named, else as the address says."""
+    if run is not None:
+        return run.release, run.task
+    release = get_release(request.GET.get("release", ""))
+    return release, chosen(request.GET, "task", Run.Task.values, Run.Task.FULL)
+
+
+def _splits(runs: BoardRuns, first: Run | None, second: Run | None) -> dict[str, str]:
+    """The splits that both runs hold and the reader may see."""
+    held = {VAL, TEST}
+    for run in (first, second):
+        held &= splits_of(run) if run is not None else held
+    return {
+        split: title
+        for split, title in runs.splits.items()
+        if ({VAL, TEST} if split == BOTH else {split}) <= held
+    }
+
+
+def _comparison(
+    runs: BoardRuns, first: Run, second: Run, split: str, measure: str
+) -> dict[str, Any]:
+    if (first.release_id, first.task) != (second.release_id, second.task):
+        return {"problem": "The two runs are not of the same release and task."}
+    if first.pk == second.pk:
+        return {"problem": "Choose two different runs."}
+    board = runs.board(split)
+    row_a, row_b = (row_of(runs, board, run) for run in (first, second))
+    if row_a is None or row_b is None:
+        return {"problem": "The two runs hold no split in common, or one is not scored yet."}
+    if board.summary is not None:
+        return _summary_comparison(runs, board, row_a, row_b, measure)
+    a, b = board.of(measure)[[row_a, row_b]]
+    if not len(a) or np.isnan([a, b]).any():
+        return {"problem": "There is no query on which both have this measure."}
+    tests = statistics.p_values(runs, board, row_a, row_b, measure)
+    pairs = _pairs(runs, board.query_ids.tolist(), first, second, a, b, measure)
+    return {
+        "pairs": pairs,
+        "counted": COUNTED if any(pair.only_first is not None for pair in pairs) else 0,
+        "verdicts": verdicts(a - b),
+        "means": [printed(measure, float(values.mean())) for values in (a, b)],
+        "difference": _signed(measure, float((a - b).mean())),
+        "p": {name: _p_text(value) for name, value in tests.items()},
+        "chart": charts.differences_chart(
+            first.name,
+            second.name,
+            list(zip(a.tolist(), b.tolist(), strict=True)),
+            measure=measure,
+            scale=scale_of(measure),
+        ),
+    }
+
+
+def _summary_comparison(
+    runs: BoardRuns, board: Board, first: int, second: int, measure: str
+) -> dict[str, Any]:
+    """What the leaderboard says of two of its rows: the rounded means, and their groups."""
+    whole = measure_columns([measure], subsets(board.query_ids, runs.queries, ALL)[0])[0]
+    a, b = column_means(board, whole)[[first, second]].tolist()
+    letters = statistics.groups(runs, board, measure)
+    return {
+        "means": [printed(measure, a), printed(measure, b)],
+        "difference": _signed(measure, a - b),
+        "groups": [letters.get(first, ""), letters.get(second, "")],
+    }
+
+
+def _pairs(
+    runs: BoardRuns,
+    query_ids: list[int],
+    first: Run,
+    second: Run,
+    a: Floats,
+    b: Floats,
+    measure: str,
+) -> list[Pair]:
+    """Every query, those where the first is furthest ahead at the top."""
+    order = np.argsort(b - a, kind="stable").tolist()
+    ends = [runs.queries[query_ids[place]] for place in {*order[:COUNTED], *order[-COUNTED:]}]
+    only = _only(first, second, [one.query_id for one in ends])
+    pairs = []
+    for place in order:
+        query = runs.queries[query_ids[place]]
+        alone = only.get(query.query_id)
+        pairs.append(
+            Pair(
+                query=query,
+                first=printed(measure, float(a[place])),
+                second=printed(measure, float(b[place])),
+                difference=float(a[place] - b[place]),
+                text=_signed(measure, float(a[place] - b[place])),
+                only_first=alone[0] if alone else None,
+                only_second=alone[1] if alone else None,
+            )
+        )
+    return pairs
+
+
+def _only(first: Run, second: Run, query_ids: list[int]) -> dict[int, tuple[int, int]]:
+    """How many relevant images each of two runs found that the other missed, by query id; nothing
+    where a run has no order."""
+    if Run.Kind.RANDOM in (first.kind, second.kind):
+        return {}
+    try:
+        one, other = (rankings_on(run, first.release) for run in (first, second))
+    except RunDamaged:
+        return {}
+    counts = {}
+    for query_id in query_ids:
+        a, b = (image_ids_of(rankings, query_id) for rankings in (one, other))
+        relevant = relevant_ids(first.release, first.task, query_id)
+        counts[query_id] = (len(only_by(a, b, relevant)), len(only_by(b, a, relevant)))
+    return counts
+
+
+def _p_text(p_value: float) -> str:
+    return "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
+
+
+def _signed(measure: str, difference: float) -> str:
+    text = printed(measure, abs(difference))
+    if not text.strip("0."):
+        return text
+    return f"{'−' if difference < 0 else '+'}{text}"

@@ -1,0 +1,185 @@
+"""Whether measures, or versions of a release, rank the runs alike, or the models of a table that
+somebody sends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_http_methods
+
+from core.access import require_evaluator
+from core.address_choices import chosen
+from evaluation.leaderboard.choice import mean_title, read_measure, visible
+from evaluation.leaderboard.selectors import (
+    BoardRuns,
+    board_runs,
+    cached,
+    version_board,
+)
+from evaluation.leaderboard.tables import SPLITS
+from evaluation.runs.models import Run
+from evaluation.runs.selectors import NoSnapshot
+from evaluation.scoring.correlation import Correlations, correlations, read_scores
+from evaluation.scoring.measures import HEADLINES
+from releases.access import other_versions
+from releases.models import Release
+
+#: Fewer runs than this put in order say nothing.
+FEWEST: Final = 3
+#: The paper marks what is above it.
+HIGH: Final = 0.8
+#: Unless others are chosen, those of Table 5 that there are here.
+USUAL: Final = {
+    Run.Task.FULL: (*HEADLINES["full"], "P@1", "R@1", "R@5", "R@10", "Rprec", "AP@R"),
+    Run.Task.RERANK: (*HEADLINES["rerank"], "P@1", "R@5", "R@10", "Rprec", "AP@R"),
+}
+#: Steps of the heat, from 0 to 1.
+STEPS: Final = 5
+#: Bytes of a table of scores.
+LARGEST_TABLE: Final = 1_000_000
+SHOWN_ERRORS: Final = 5
+
+
+class ScoresForm(forms.Form):
+    """A table of scores, which is not stored."""
+
+    scores = forms.FileField()
+
+    def clean_scores(self) -> Correlations:
+        """Between the measures of the table; each error by line and column."""
+        file = self.cleaned_data["scores"]
+        if file.size > LARGEST_TABLE:
+            raise forms.ValidationError(f"The file has more than {LARGEST_TABLE:,} bytes.")
+        columns, errors = read_scores(file.read().splitlines(keepends=True), name=file.name)
+        if errors:
+            raise forms.ValidationError(list(map(str, errors[:SHOWN_ERRORS])))
+        return correlations(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A correlation as printed."""
+
+    text: str
+    heat: int
+    """0 for none, 1 to STEPS for a positive tau; negative ones -1 to -STEPS."""
+    high: bool
+    runs: int
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """Kendall's tau-b between measures over the runs, and between versions for one measure; and
+    between the measures of a table that is posted."""
+    require_evaluator(request.user)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
+    task = chosen(request.GET, "task", Run.Task.values, Run.Task.FULL)
+    form = ScoresForm(request.POST or None, request.FILES or None)
+    context: dict[str, Any] = {"release": release, "task": task, "scores_form": form}
+    if form.is_valid():
+        context["between_scores"] = _printed(form.cleaned_data["scores"])
+    try:
+        runs = board_runs(release, task, request.user)
+    except NoSnapshot as error:
+        return render(request, "evaluation/correlations.html", context | {"trouble": str(error)})
+    splits = {one: title for one, title in runs.splits.items() if not runs.labels_hidden(one)}
+    split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, task)
+    seen = visible(runs, split, measure, splits)
+    split = seen.split
+    named = list(filter(None, request.GET.getlist("columns")))
+    if not set(named) <= set(seen.measures):
+        raise Http404("There is no such measure.")
+    columns = [key for key in named or USUAL[Run.Task(task)] if key in runs.measures]
+    context |= {
+        **seen.context,
+        "tasks": Run.Task.choices,
+        "chosen": columns,
+        "fewest": FEWEST,
+        "high": HIGH,
+        "runs": len(_competing(runs, split)),
+        "between_measures": _printed(_between_measures(runs, split, columns)),
+        "between_versions": _printed(_between_versions(runs, split, measure, request.user)),
+    }
+    return render(request, "evaluation/correlations.html", context)
+
+
+def _competing(runs: BoardRuns, split: str) -> list[int]:
+    """Rows of the board that aren't oracles."""
+    made = runs.board(split)
+    return [row for row in range(len(made.runs)) if row not in made.oracles]
+
+
+def _between_measures(runs: BoardRuns, split: str, keys: list[str]) -> Correlations:
+    def compute() -> Correlations:
+        made = runs.board(split)
+        rows = _competing(runs, split)
+        columns: dict[str, dict[Any, float | None]] = {}
+        for key in keys:
+            values = made.of(key)
+            means = values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
+            columns[mean_title(key, runs.task)] = {row: float(means[row]) for row in rows}
+        return correlations(columns)
+
+    return cached(compute, "correlations", runs.fingerprint, split, keys)
+
+
+def _between_versions(runs: BoardRuns, split: str, measure: str, user: Any) -> Correlations:
+    """Of the measure on this version and on each other whose labels the user may see, over the runs
+    scored on both."""
+    versions = [runs.release, *other_versions(user, runs.release, split)]
+    columns: dict[str, dict[Any, float | None]] = {}
+    for version in sorted(versions, key=lambda one: one.version):
+        if version.pk == runs.release.pk:
+            made = runs.board(split)
+            ids = [runs.runs[place].pk for place in made.runs]
+        else:
+            ids, made = version_board(version, runs.runs, split)
+        values = made.of(measure)
+        columns[f"v{version.version}"] = {
+            ids[row]: float(values[row].mean()) if values.shape[1] else None
+            for row in range(len(ids))
+            if row not in made.oracles
+        }
+    return correlations(columns)
+
+
+def _printed(found: Correlations) -> dict[str, Any]:
+    """Rows of cells as the paper prints them, and the fewest and most runs behind a cell."""
+    counts = [
+        count
+        for place, row in enumerate(found.counts)
+        for other, count in enumerate(row)
+        if place != other
+    ]
+    rows = [
+        (
+            name,
+            [
+                _cell(found.taus[place][other], found.counts[place][other], place == other)
+                for other in range(len(found.names))
+            ],
+        )
+        for place, name in enumerate(found.names)
+    ]
+    return {
+        "names": found.names,
+        "rows": rows,
+        "fewest": min(counts, default=0),
+        "most": max(counts, default=0),
+    }
+
+
+def _cell(tau: float | None, runs: int, diagonal: bool) -> Cell:
+    if diagonal:
+        return Cell("-", 0, False, runs)
+    if tau is None or runs < FEWEST:
+        return Cell("–", 0, False, runs)
+    heat = round(abs(tau) * STEPS)
+    return Cell(f"{tau:.2f}".replace("-", "−"), heat if tau > 0 else -heat, tau > HIGH, runs)

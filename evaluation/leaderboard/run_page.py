@@ -1,0 +1,314 @@
+"""What the pages of a run show: its scores per subset and per query, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from evaluation.leaderboard import statistics
+from evaluation.leaderboard.selectors import (
+    BoardRuns,
+    board_runs,
+    cached,
+    splits_of,
+    values_on,
+)
+from evaluation.leaderboard.tables import (
+    Board,
+    Cell,
+    Column,
+    Ids,
+    column_means,
+    printed,
+    ranks_among,
+    subsets,
+)
+from evaluation.runs.models import Run
+from evaluation.runs.selectors import (
+    release_data,
+    release_qrels,
+    release_queries,
+    scores_of_run,
+    task_qrels,
+)
+from evaluation.runs.services import rankings_on
+from evaluation.runs.store import RunDamaged
+from evaluation.scoring.measures import HEADLINES, parse_measures
+from evaluation.scoring.run_files import Ranking
+from evaluation.scoring.ties import TieRange, tie_range
+from labeling.candidates.selectors import candidate_ranks
+from labeling.judging.access import can_judge, queries_visible_to
+from labeling.queries.models import Query
+from releases.access import labels_visible_to
+from releases.models import Release
+from releases.snapshot.snapshot import SnapshotQuery
+from retrieval.corpus.models import Image
+from retrieval.flags.selectors import images_visible_to
+
+#: Images on a page.
+PAGE: Final = 100
+#: An image counts as found within so many of the first.
+FOUND_WITHIN: Final = 50
+#: Missed images that are shown; the page says how many there are.
+MOST_MISSED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PartLine:
+    """One subset's row: a figure for each measure."""
+
+    name: str
+    queries: int
+    figures: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLine:
+    """One query's row."""
+
+    query: SnapshotQuery
+    value: float
+    text: str
+    rank: int
+    """Among the competing runs of the board, from 1; equal ones share theirs. 0 for an oracle."""
+    best: str
+    """The highest of the competing runs', as printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionLine:
+    """A run's means on one version of its benchmark."""
+
+    release: Release
+    split: str
+    queries: int
+    figures: tuple[str, ...]
+    """As printed, of the measures of the paper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One image of a ranking, or one that is missing from it."""
+
+    image_id: int
+    rank: int | None
+    """From 1; None where the run doesn't have it."""
+    mark: str
+    """As of `marks_of`, or empty where labels are hidden."""
+    image: Image | None
+    """None where the file isn't here, or not for this user."""
+    list_rank: int | None = None
+    """In the candidate list of a query that the user may label."""
+
+
+def runs_with(release: Release, run: Run, user: Any) -> BoardRuns:
+    """The runs of the run's task that the user sees on a release, the run among them also where it
+    was made for another version. NoSnapshot: nothing to score on."""
+    runs = board_runs(release, run.task, user)
+    if any(one.pk == run.pk for one in runs.runs):
+        return runs
+    return replace(
+        runs,
+        runs=(*runs.runs, run),
+        values=(*runs.values, values_on(release, (run,))[run.pk]),
+        fingerprint=f"{runs.fingerprint} with {run.pk}",
+    )
+
+
+def row_of(runs: BoardRuns, board: Board, run: Run) -> int | None:
+    """The run's row on a board; None where it doesn't hold the split."""
+    for row, place in enumerate(board.runs):
+        if runs.runs[place].pk == run.pk:
+            return row
+    return None
+
+
+def part_lines(
+    runs: BoardRuns, board: Board, row: int, measures: Sequence[str]
+) -> dict[str, list[PartLine]]:
+    """The run's means with intervals in each subset, by grouping."""
+    lines = {}
+    for grouping in runs.groupings(board.split):
+        lines[grouping] = [
+            PartLine(
+                part.name,
+                len(part.queries),
+                tuple(_figure(board, row, Column(part.key, measure, part)) for measure in measures),
+            )
+            for part in subsets(board.query_ids, runs.queries, grouping)
+        ]
+    return lines
+
+
+def query_lines(runs: BoardRuns, board: Board, row: int, measure: str) -> list[QueryLine]:
+    """Every scored query of the board with the run's figure and rank, by query id; none where the
+    labels of the split are hidden."""
+    if board.summary is not None:
+        return []
+    values = board.of(measure)
+    ranks = ranks_among(values, board.oracles)[row]
+    rows = [
+        one
+        for one, figures in enumerate(values)
+        if one not in board.oracles and not np.isnan(figures).all()
+    ]
+    best = values[rows].max(axis=0) if rows else values[row]
+    return [
+        QueryLine(
+            query=runs.queries[query_id],
+            value=float(values[row, place]),
+            text=printed(measure, float(values[row, place])),
+            rank=int(ranks[place]),
+            best=printed(measure, float(best[place])),
+        )
+        for place, query_id in enumerate(board.query_ids.tolist())
+        if not np.isnan(values[row, place])
+    ]
+
+
+def tie_lines(
+    runs: BoardRuns, board: Board, run: Run, release: Release, measures: Sequence[str]
+) -> list[tuple[str, str]]:
+    """The least and the largest mean of each measure, as printed, that the order of images with
+    equal scores could give; none where it moves nothing, the run has no order or lost it, or the
+    labels of the split are hidden."""
+    if board.summary is not None or run.kind == Run.Kind.RANDOM:
+        return []
+    chosen = parse_measures(measures)
+
+    def compute() -> TieRange:
+        qrels = task_qrels(release, run.task).only(board.query_ids)
+        return tie_range(rankings_on(run, release), qrels, chosen)
+
+    try:
+        moved = cached(compute, "ties", runs.fingerprint, run.pk, board.split, measures).means
+    except RunDamaged:
+        return []
+    return [
+        (one.mean_name, "–".join(printed(one.key, bound) for bound in moved[one.key]))
+        for one in chosen
+        if one.key in moved
+    ]
+
+
+def version_lines(user: Any, run: Run) -> list[VersionLine]:
+    """A run's means on the versions that it is scored on, the oldest first, by the labels that the
+    user sees: over the queries of a split that all of these score, so that they are comparable.
+    None where a split has only one version.
+    """
+    scores = sorted(scores_of_run(run), key=lambda score: score.release.version)
+    lines: list[VersionLine] = []
+    for split in sorted(splits_of(run), reverse=True):
+        seen = [one for one in scores if labels_visible_to(user, one.release, split)]
+        held = [
+            {one for one in score.query_ids if queries[one].split == split}
+            for score in seen
+            for queries in [release_queries(score.release)]
+        ]
+        both = set.intersection(*held) if len(held) > 1 else set()
+        for score in seen if both else ():
+            kept = np.isin(score.query_ids, list(both))
+            figures = tuple(
+                printed(key, float(np.array(score.measures[key])[kept].mean()))
+                for key in HEADLINES[run.task]
+            )
+            lines.append(VersionLine(score.release, split, len(both), figures))
+    return lines
+
+
+def ranking_of(run: Run, release: Release, query_id: int) -> Ids:
+    """Image ids of a run for a query, best first; none where it lacks the query or has no order.
+
+    NoSnapshot, RunDamaged: as `run_services.rankings_on`.
+    """
+    if run.kind == Run.Kind.RANDOM:
+        return _none()
+    return image_ids_of(rankings_on(run, release), query_id)
+
+
+def image_ids_of(rankings: Mapping[int, Ranking], query_id: int) -> Ids:
+    """Image ids for a query, best first; none where the rankings lack it."""
+    ranking = rankings.get(query_id)
+    return _none() if ranking is None else ranking.image_ids
+
+
+def marks_of(release: Release, query_id: int, image_ids: Ids) -> list[str]:
+    """ "relevant", "not_relevant", "unjudged", or "unknown" where it isn't known which
+    images were judged, for each image."""
+    judged, relevant = release_qrels(release).of(query_id)
+    known = dict(zip(judged.tolist(), relevant.tolist(), strict=True))
+    rest = "unjudged" if release_data(release).header.negatives_known else "unknown"
+    names = {True: "relevant", False: "not_relevant", None: rest}
+    return [names[known.get(image_id)] for image_id in image_ids.tolist()]
+
+
+def relevant_ids(release: Release, task: str, query_id: int) -> Ids:
+    """The relevant images of a query, within its fixed list for the re-ranking task."""
+    qrels = task_qrels(release, task)
+    if query_id not in qrels.query_ids:
+        return _none()
+    judged, relevant = qrels.of(query_id)
+    return judged[relevant]
+
+
+def query_to_label(release: Release, query: SnapshotQuery, user: Any) -> Query | None:
+    """The query that a released one came from, where the user may label it now: it was opened again
+    and has a list."""
+    if not release_data(release).header.corpus_images:
+        return None
+    visible = queries_visible_to(user).filter(query_id=query.query_id, text=query.text)
+    found = visible.filter(current_list__frozen_at__isnull=False).first()
+    return found if found is not None and can_judge(user, found) else None
+
+
+def found_images(
+    release: Release,
+    user: Any,
+    image_ids: Ids,
+    *,
+    ranks: Sequence[int | None],
+    marks: list[str],
+    to_label: Query | None,
+) -> list[Found]:
+    """Images ready to be shown, with those of the corpus that are here."""
+    ids = image_ids.tolist()
+    here: dict[int, Image] = {}
+    if release_data(release).header.corpus_images:
+        here = images_visible_to(user).in_bulk(ids)
+    listed = candidate_ranks(to_label, here) if to_label is not None else {}
+    return [
+        Found(image_id, rank, mark, here.get(image_id), listed.get(image_id))
+        for image_id, rank, mark in zip(ids, ranks, marks, strict=True)
+    ]
+
+
+def missed(relevant: Ids, ranking: Ids) -> tuple[Ids, list[int | None]]:
+    """The relevant images that aren't among the first of a ranking, with their rank further down:
+    those that have one first."""
+    places = {image_id: rank for rank, image_id in enumerate(ranking.tolist(), start=1)}
+    ranks = {image_id: places.get(image_id) for image_id in relevant.tolist()}
+    lost = [image_id for image_id, rank in ranks.items() if rank is None or rank > FOUND_WITHIN]
+    lost.sort(key=lambda image_id: (ranks[image_id] or np.inf, image_id))
+    return np.array(lost, dtype=np.int64), [ranks[image_id] for image_id in lost]
+
+
+def only_by(other: Ids, ranking: Ids, relevant: Ids) -> Ids:
+    """Relevant images among the first of `other` but not of `ranking`, in the order of `other`."""
+    first = other[:FOUND_WITHIN]
+    return first[np.isin(first, relevant) & ~np.isin(first, ranking[:FOUND_WITHIN])]
+
+
+def _figure(board: Board, row: int, column: Column) -> Cell:
+    value = float(column_means(board, column)[row])
+    if np.isnan(value):
+        return Cell("–", None)
+    low, high = statistics.interval(board, row, column)
+    span = f"{printed(column.measure, low)}–{printed(column.measure, high)}"
+    return Cell(printed(column.measure, value), value, interval=span)
+
+
+def _none() -> Ids:
+    return np.zeros(0, dtype=np.int64)

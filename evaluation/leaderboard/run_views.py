@@ -1,0 +1,302 @@
+"""A run's page, a query of it, and two runs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import numpy as np
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from core.access import Role, at_least
+from core.address_choices import chosen, chosen_id, chosen_page
+from evaluation.leaderboard import run_page as page
+from evaluation.leaderboard.choice import mean_title, read_measure, visible
+from evaluation.leaderboard.selectors import BoardRuns, splits_of
+from evaluation.leaderboard.tables import GROUPINGS, SPLITS, printed, ranks_among
+from evaluation.runs.forms import JudgeForm
+from evaluation.runs.models import Run
+from evaluation.runs.selectors import (
+    NoSnapshot,
+    can_edit,
+    get_run_for,
+    release_queries,
+    scores_visible_to,
+)
+from evaluation.runs.store import RunDamaged
+from evaluation.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
+from evaluation.scoring.measures import HEADLINES
+from labeling.queries.models import Query
+from releases.access import labels_visible_to
+from releases.models import Release
+from releases.selectors import get_release
+
+#: How many of the best and of the worst queries are shown apart.
+EXTREMES: Final = 5
+SORTS: Final[dict[str, Callable[[page.QueryLine], Any]]] = {
+    "id": lambda line: line.query.query_id,
+    "text": lambda line: line.query.text.casefold(),
+    "category": lambda line: (line.query.category, line.query.query_id),
+    "value": lambda line: line.value,
+    "rank": lambda line: (line.rank, -line.value),
+}
+
+
+@login_required
+@require_safe
+def run_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A run: its card, its scores per subset and its queries."""
+    run = get_run_for(request.user, pk)
+    context: dict[str, Any] = {"run": run, "may_edit": can_edit(request.user, run)}
+    if run.ready and run.published and at_least(request.user, Role.REVIEWER):
+        context["judge_form"] = JudgeForm()
+    try:
+        release, releases = _release(request, run)
+        if run.ready:
+            context |= _scores(request, run, release) | {"releases": releases}
+            context["versions"] = page.version_lines(request.user, run)
+            measures = HEADLINES[run.task]
+            context["version_columns"] = [mean_title(one, run.task) for one in measures]
+    except NoSnapshot as error:
+        context["trouble"] = str(error)
+    return render(request, "evaluation/run.html", context)
+
+
+@login_required
+@require_safe
+def run_query_page(request: HttpRequest, pk: int, query_id: int) -> HttpResponse:
+    """What a run returned for a query, what it missed, and what another run found instead."""
+    run = get_run_for(request.user, pk)
+    try:
+        release, _ = _release(request, run)
+        queries = release_queries(release)
+        if query_id not in queries or queries[query_id].split not in splits_of(run):
+            raise Http404("The run has no such query.")
+        if not labels_visible_to(request.user, release, queries[query_id].split):
+            raise Http404("Single queries of a test split with hidden labels have no page.")
+        context = _query(request, run, release, query_id)
+    except (NoSnapshot, RunDamaged) as error:
+        context = {"run": run, "release": run.release, "trouble": str(error)}
+    return render(request, "evaluation/run_query.html", context)
+
+
+def _release(request: HttpRequest, run: Run) -> tuple[Release, list[Release]]:
+    """The release whose labels count, of those on which the reader may see the run's scores."""
+    releases = [score.release for score in scores_visible_to(request.user, run)]
+    name = request.GET.get("release")
+    release = get_release(name) if name else run.release
+    if name and release not in releases:
+        raise Http404("The run is not scored on this release.")
+    return release, releases
+
+
+def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
+    runs = page.runs_with(release, run, request.user)
+    best = run.kind == Run.Kind.BEST
+    splits = {
+        split: title
+        for split, title in runs.splits.items()
+        if split in splits_of(run) and not (best and runs.labels_hidden(split))
+    }
+    if not splits:
+        return {"trouble": BEST_HIDDEN_SENTENCE if best else TOO_FEW_SENTENCE}
+    split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, run.task)
+    seen = visible(runs, split, measure, splits)
+    measure = seen.measure
+    board = runs.board(seen.split)
+    row = page.row_of(runs, board, run)
+    if row is None:
+        return {"trouble": "The run holds no query that is scored."}
+    measures = list(dict.fromkeys([*seen.main_measures, measure]))
+    lines = page.query_lines(runs, board, row, measure)
+    by_value = sorted(lines, key=lambda line: (-line.value, line.query.query_id))
+    return {
+        **seen.context,
+        "release": release,
+        "columns": [mean_title(one, run.task) for one in measures],
+        "parts": [
+            (GROUPINGS[grouping], parts)
+            for grouping, parts in page.part_lines(runs, board, row, measures).items()
+        ],
+        "ties": page.tie_lines(runs, board, run, release, measures),
+        "competitors": board.competitors,
+        "best_lines": by_value[:EXTREMES],
+        "worst_lines": by_value[::-1][:EXTREMES],
+        "query_count": len(lines),
+        "others": _others(runs, run),
+        **_query_table(request, lines, measure),
+    }
+
+
+def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str) -> dict[str, Any]:
+    """The queries that the filters leave, sorted, and the headers that sort them."""
+    search = request.GET.get("search", "").strip()[:200]
+    category = request.GET.get("category", "")
+    sort = chosen(request.GET, "sort", SORTS, "value")
+    falling = chosen(request.GET, "order", ("asc", "desc")) == "desc"
+    shown = [
+        line
+        for line in lines
+        if search.casefold() in line.query.text.casefold()
+        and (not category or line.query.category == category)
+    ]
+    shown.sort(key=SORTS[sort], reverse=falling)
+    parameters: dict[str, str] = {
+        name: request.GET[name]
+        for name in ("release", "split", "measure", "search", "category")
+        if request.GET.get(name)
+    }
+    titles = {
+        "id": "No.",
+        "text": "Query",
+        "category": "Category",
+        "value": measure,
+        "rank": "Rank",
+    }
+    headers = [
+        {
+            "key": key,
+            "title": title,
+            "sorted": ("descending" if falling else "ascending") if key == sort else "",
+            "address": "?"
+            + urlencode(
+                {**parameters, "sort": key}
+                | ({"order": "desc"} if key == sort and not falling else {})
+            ),
+        }
+        for key, title in titles.items()
+    ]
+    return {
+        "lines": shown,
+        "headers": headers,
+        "search": search,
+        "category": category,
+        "categories": sorted({line.query.category for line in lines}),
+        "filtered": bool(search or category),
+        "sort": sort,
+        "parameters": urlencode(
+            {"release": parameters["release"]} if "release" in parameters else {}
+        ),
+    }
+
+
+def _others(runs: BoardRuns, run: Run) -> list[Run]:
+    """Runs with an order of their own to compare with."""
+    return [one for one in runs.runs if one.pk != run.pk and one.kind != Run.Kind.RANDOM]
+
+
+def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> dict[str, Any]:
+    user = request.user
+    query = release_queries(release)[query_id]
+    runs = page.runs_with(release, run, user)
+    board = runs.board(query.split)
+    row = page.row_of(runs, board, run)
+    others = _others(runs, run)
+    other_id = chosen_id(request.GET, "other")
+    other = next((one for one in others if one.pk == other_id), None)
+    if other_id is not None and other is None:
+        raise Http404("There is no such run to compare with.")
+    parameters = {name: request.GET[name] for name in ("release", "other") if request.GET.get(name)}
+    context: dict[str, Any] = {
+        "run": run,
+        "release": release,
+        "query": query,
+        "others": others,
+        "other": other,
+        "within": page.FOUND_WITHIN,
+        "parameters": urlencode(parameters),
+        **_neighbors(board.query_ids.tolist(), query_id),
+    }
+    scored = np.flatnonzero(board.query_ids == query_id)
+    if row is not None and scored.size:
+        context["figures"] = _figures(runs, board, row, int(scored[0]), run.task)
+        context["competitors"] = board.competitors
+    context["to_label"] = to_label = page.query_to_label(release, query, user)
+    ranking = page.ranking_of(run, release, query_id)
+    return context | _images(request, run, release, query_id, ranking, other, to_label)
+
+
+def _figures(runs: BoardRuns, board: Any, row: int, place: int, task: str) -> list[dict[str, Any]]:
+    figures = []
+    for measure in HEADLINES[task]:
+        values = board.of(measure)[:, [place]]
+        if not np.isnan(values[row, 0]):
+            figures.append(
+                {
+                    "title": measure,
+                    "text": printed(measure, float(values[row, 0])),
+                    "rank": int(ranks_among(values, board.oracles)[row, 0]),
+                }
+            )
+    return figures
+
+
+def _neighbors(query_ids: list[int], query_id: int) -> dict[str, int | None]:
+    before = [one for one in query_ids if one < query_id]
+    after = [one for one in query_ids if one > query_id]
+    return {
+        "previous_query": before[-1] if before else None,
+        "next_query": after[0] if after else None,
+    }
+
+
+def _images(
+    request: HttpRequest,
+    run: Run,
+    release: Release,
+    query_id: int,
+    ranking: Any,
+    other: Run | None,
+    to_label: Query | None,
+) -> dict[str, Any]:
+    user = request.user
+    pages = Paginator(range(1, len(ranking) + 1), page.PAGE)
+    shown = chosen_page(pages, request.GET)
+    ranks = list(shown.object_list)
+    ids = ranking[ranks[0] - 1 : ranks[-1]] if ranks else ranking[:0]
+    marks = page.marks_of(release, query_id, ids)
+    found: dict[str, Any] = {
+        "page": shown,
+        "returned": len(ranking),
+        "images": page.found_images(
+            release, user, ids, ranks=ranks, marks=marks, to_label=to_label
+        ),
+    }
+    relevant = page.relevant_ids(release, run.task, query_id)
+    lost, lost_ranks = page.missed(relevant, ranking)
+    found |= {
+        "relevant_count": len(relevant),
+        "hits": len(relevant) - len(lost),
+        "missed_count": len(lost),
+        "missed": _relevant_images(release, user, lost, lost_ranks, to_label),
+    }
+    if other is not None:
+        theirs = page.ranking_of(other, release, query_id)
+        only = page.only_by(theirs, ranking, relevant)
+        places = {one: rank for rank, one in enumerate(theirs.tolist(), start=1)}
+        found |= {
+            "only_other_count": len(only),
+            "only_other": _relevant_images(
+                release, user, only, [places[one] for one in only.tolist()], to_label
+            ),
+        }
+    return found
+
+
+def _relevant_images(
+    release: Release,
+    user: Any,
+    image_ids: Any,
+    ranks: list[int | None],
+    to_label: Query | None,
+) -> list[page.Found]:
+    ids = image_ids[: page.MOST_MISSED]
+    marks = ["relevant"] * len(ids)
+    return page.found_images(
+        release, user, ids, ranks=ranks[: len(ids)], marks=marks, to_label=to_label
+    )

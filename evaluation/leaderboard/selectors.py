@@ -1,0 +1,281 @@
+"""The runs of a leaderboard as its reader sees them, read once and kept in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from django.core.cache import cache
+from django.db.models import Exists, OuterRef, QuerySet
+
+from core.cache import LruCache
+from evaluation.leaderboard import tables as leaderboard
+from evaluation.leaderboard.tables import Board, Ids, RunValues
+from evaluation.runs.models import Run, RunScores
+from evaluation.runs.selectors import release_queries, runs_visible_to, task_qrels
+from evaluation.scoring import hidden
+from evaluation.scoring.evaluation import scored_query_ids
+from evaluation.scoring.hidden import LabelsHidden
+from evaluation.scoring.measures import DEFAULT_MEASURES, HEADLINES
+from releases.access import labels_visible_to
+from releases.models import Release
+from releases.snapshot.snapshot import SnapshotQuery
+
+#: Runs whose scores a process remembers; one of 250 queries takes 90 kB.
+REMEMBERED: Final = 400
+CACHE_SECONDS: Final = 24 * 3600
+#: How far the labels cover a run's images, beside what it scores.
+COVERAGE: Final = ("Judged@10", "Judged@50", "Bpref", "RBPresidual")
+#: With a smaller share of its first 10 images judged, a run is marked.
+JUDGED: Final = "Judged@10"
+FEWEST_JUDGED: Final = 0.8
+
+#: Rows of scores that are read at a time.
+ROWS_AT_A_TIME: Final = 20
+
+Result = TypeVar("Result")
+_Arrays = tuple[Ids, dict[str, leaderboard.Floats]]
+
+_scores_cache: LruCache[tuple[int, datetime], _Arrays] = LruCache(limit=REMEMBERED)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRuns:
+    """The scored runs of one task on one release."""
+
+    release: Release
+    task: str
+    runs: tuple[Run, ...]
+    values: tuple[RunValues, ...]
+    """Of each of `runs`."""
+    queries: Mapping[int, SnapshotQuery]
+    query_ids: Ids
+    """Those that are scored, of both splits."""
+    fingerprint: str
+    """Changes with the runs and their scores; for `cached`."""
+    test_hidden: bool
+    """Whether the reader doesn't see the labels of the test split."""
+
+    @property
+    def splits(self) -> dict[str, str]:
+        """The splits that the reader may look at, with their titles: of a test split whose labels
+        are hidden only a summary, and not even that of few queries."""
+        if not self.test_hidden:
+            return leaderboard.SPLITS
+        test = {leaderboard.TEST: leaderboard.SPLITS[leaderboard.TEST]}
+        enough = len(self._scored(leaderboard.TEST)) >= hidden.FEWEST_QUERIES
+        return (test if enough else {}) | {leaderboard.VAL: leaderboard.SPLITS[leaderboard.VAL]}
+
+    def labels_hidden(self, split: str) -> bool:
+        """Whether the reader sees no more than a summary of a split."""
+        return self.test_hidden and split != leaderboard.VAL
+
+    def groupings(self, split: str) -> dict[str, str]:
+        """The ways in which the reader may see a split's queries taken apart, with their titles."""
+        groupings = leaderboard.GROUPINGS
+        return (
+            {leaderboard.ALL: groupings[leaderboard.ALL]}
+            if self.labels_hidden(split)
+            else groupings
+        )
+
+    def main_measures(self, split: str) -> tuple[str, ...]:
+        """Keys of the measures of a split's first table, the first of them sorting it."""
+        return hidden.MEASURES if self.labels_hidden(split) else HEADLINES[self.task]
+
+    def coverage(self, split: str) -> list[str]:
+        """Those of COVERAGE that the reader may see beside a split's first table; none for
+        re-ranking, where images without a judgment count as not relevant."""
+        if self.labels_hidden(split) or self.task != Run.Task.FULL:
+            return []
+        return [key for key in COVERAGE if key in self.measures]
+
+    @property
+    def measures(self) -> list[str]:
+        """Keys of all measures that a run has, the usual ones first and in their order."""
+        usual = [measure.key for measure in DEFAULT_MEASURES]
+        there = dict.fromkeys(key for values in self.values for key in values.values)
+        return [key for key in usual if key in there] + [key for key in there if key not in usual]
+
+    def board(self, split: str) -> Board:
+        """Those that hold a split, side by side; a summary of them where its labels are hidden.
+
+        Without the best possible re-ranks there, whose AP is the recall of their first stages.
+        ValueError: an unknown split. LabelsHidden: one that isn't among `splits`.
+        """
+        if not self.labels_hidden(split):
+            return leaderboard.board(
+                self.values, self.queries, self.query_ids.tolist(), split=split
+            )
+        if split not in self.splits:
+            raise LabelsHidden
+        whole = leaderboard.board(self.values, self.queries, self.query_ids.tolist(), split=split)
+        rows = [row for row in range(len(whole.runs)) if row not in whole.oracles]
+        return Board(
+            split=split,
+            query_ids=whole.query_ids,
+            runs=tuple(whole.runs[row] for row in rows),
+            values={},
+            oracles=frozenset(),
+            summary=cached(
+                lambda: hidden.summarize({key: one[rows] for key, one in whole.values.items()}),
+                "summary",
+                self.fingerprint,
+            ),
+        )
+
+    def _scored(self, split: str) -> list[int]:
+        return [one for one in self.query_ids.tolist() if self.queries[one].split == split]
+
+
+def board_runs(release: Release, task: str, user: Any) -> BoardRuns:
+    """The scored runs of a release's task that the user sees. NoSnapshot: nothing to score on."""
+    test_hidden = not labels_visible_to(user, release, leaderboard.TEST)
+    return _board_runs(release, task, runs_visible_to(user), test_hidden)
+
+
+def published_runs(release: Release, task: str) -> BoardRuns:
+    """The scored runs that everybody sees, as researchers see them: what exports hold.
+    NoSnapshot: nothing to score on."""
+    published = Run.objects.filter(published_at__isnull=False)
+    return _board_runs(release, task, published, release.labels_hidden)
+
+
+def values_on(release: Release, runs: tuple[Run, ...]) -> dict[int, RunValues]:
+    """Scores of the same methods on another version of the release, by run id.
+
+    A run's own scores there; for a baseline without, those of the same baseline of that version.
+    """
+    scores = {
+        one.run_id: one for one in _light(RunScores.objects.filter(release=release, run__in=runs))
+    }
+    baselines = {
+        _baseline_key(one.run): one
+        for one in _light(
+            RunScores.objects.filter(
+                release=release, run__release=release, run__kind__in=Run.BASELINES
+            )
+        )
+    }
+    found = {}
+    for run in runs:
+        score = scores.get(run.pk)
+        if score is None and run.is_baseline:
+            score = baselines.get(_baseline_key(run))
+        if score is not None:
+            found[run.pk] = score
+    arrays = _arrays(found.values())
+    return {run.pk: _values(run, arrays[found[run.pk].pk]) for run in runs if run.pk in found}
+
+
+def version_board(release: Release, runs: tuple[Run, ...], split: str) -> tuple[list[int], Board]:
+    """The board of the same methods on another version of the release, over all of its queries, and
+    the run id of each row."""
+    values = values_on(release, runs)
+    scored = {one for found in values.values() for one in found.query_ids.tolist()}
+    made = leaderboard.board(list(values.values()), release_queries(release), scored, split=split)
+    order = list(values)
+    return [order[place] for place in made.runs], made
+
+
+def releases_with_runs(user: Any) -> QuerySet[Release]:
+    """The made releases that have a scored run that the user sees, the newest first."""
+    runs = runs_visible_to(user).filter(release=OuterRef("pk"), ready_at__isnull=False)
+    return Release.objects.made().filter(Exists(runs)).order_by("-made_at")
+
+
+def cached(compute: Callable[[], Result], *key_parts: Any) -> Result:
+    """The result of `compute`, from the cache where it was computed before under the same key."""
+    key = "leaderboard:" + hashlib.sha256(repr(key_parts).encode()).hexdigest()
+    found: Result | None = cache.get(key)
+    if found is None:
+        found = compute()
+        cache.set(key, found, CACHE_SECONDS)
+    return found
+
+
+def _board_runs(
+    release: Release, task: str, visible: QuerySet[Run], test_hidden: bool
+) -> BoardRuns:
+    scores = list(
+        _light(
+            RunScores.objects.filter(
+                release=release,
+                run__release=release,
+                run__task=task,
+                run__ready_at__isnull=False,
+                run__in=visible,
+            )
+        )
+    )
+    versions = [(score.pk, score.made_at.isoformat()) for score in scores]
+    arrays = _arrays(scores)
+    return BoardRuns(
+        release=release,
+        task=task,
+        runs=tuple(score.run for score in scores),
+        values=tuple(_values(score.run, arrays[score.pk]) for score in scores),
+        queries=release_queries(release),
+        query_ids=scored_query_ids(task_qrels(release, task)),
+        fingerprint=repr((release.pk, task, versions)),
+        test_hidden=test_hidden,
+    )
+
+
+def _light(scores: QuerySet[RunScores]) -> QuerySet[RunScores]:
+    """Without the figures, which `_arrays` remembers."""
+    return (
+        scores.defer("query_ids", "measures")
+        .select_related("run__owner", "run__embedding_model", "run__first_stage")
+        .order_by("run_id")
+    )
+
+
+def _values(run: Run, arrays: _Arrays) -> RunValues:
+    query_ids, values = arrays
+    return RunValues(
+        query_ids=query_ids,
+        values=values,
+        splits=splits_of(run),
+        oracle=run.kind == Run.Kind.BEST,
+    )
+
+
+def splits_of(run: Run) -> frozenset[str]:
+    """The splits that a run is measured on: those that it holds queries of; a random order has
+    both."""
+    if run.kind == Run.Kind.RANDOM:
+        return frozenset({leaderboard.VAL, leaderboard.TEST})
+    held = {leaderboard.VAL: run.val_queries, leaderboard.TEST: run.test_queries}
+    return frozenset(split for split, count in held.items() if count)
+
+
+def _arrays(scores: Iterable[RunScores]) -> dict[int, _Arrays]:
+    """The figures of rows of scores, by their ids; those that aren't remembered are read in one SQL
+    query. `made_at` distinguishes the versions of a row."""
+    versions = [(score.pk, score.made_at) for score in scores]
+    found = {pk: arrays for (pk, _), arrays in _scores_cache.get_many(versions).items()}
+    missing = [pk for pk, _ in versions if pk not in found]
+    if not missing:
+        return found
+    figures = ("query_ids", "measures", "made_at")
+    for score in RunScores.objects.filter(pk__in=missing).only(*figures).iterator(ROWS_AT_A_TIME):
+        values = {key: np.array(row, dtype=np.float64) for key, row in score.measures.items()}
+        found[score.pk] = np.array(score.query_ids, dtype=np.int64), values
+        _scores_cache.set_many({(score.pk, score.made_at): found[score.pk]})
+    return found
+
+
+def _baseline_key(run: Run) -> tuple[Any, ...]:
+    first = run.first_stage
+    return (
+        run.task,
+        run.kind,
+        run.embedding_model_id,
+        run.rerank_depth,
+        None if first is None else (first.kind, first.embedding_model_id, first.name),
+    )

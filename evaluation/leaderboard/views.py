@@ -1,0 +1,155 @@
+"""The leaderboard's page, its exports and the page of rank correlations."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from core.access import Role, at_least, require_evaluator, require_role
+from core.errors import Conflict
+from core.jobs.models import Job
+from core.jobs.selectors import jobs_visible_to
+from evaluation.leaderboard import page
+from evaluation.leaderboard.choice import (
+    VIEWS,
+    Choice,
+    Visible,
+    read_choice,
+    visible_choice,
+)
+from evaluation.leaderboard.export import CONTENT_TYPES, export, file_name
+from evaluation.leaderboard.selectors import (
+    BoardRuns,
+    board_runs,
+    releases_with_runs,
+)
+from evaluation.leaderboard.tables import TEST
+from evaluation.runs.baselines import baselines_begin, baselines_job
+from evaluation.runs.corpus import withdrawn_since
+from evaluation.runs.models import Run
+from evaluation.runs.selectors import NoSnapshot
+from evaluation.scoring.fusion import METHODS, NORMALIZATIONS
+from evaluation.scoring.hidden import TOO_FEW_SENTENCE
+from evaluation.scoring.measures import HEADLINES
+from labeling.queries.benchmarks import benchmarks_shown
+from releases.access import other_versions
+from releases.models import Release
+
+#: Releases that the page of one without runs names.
+OTHERS: Final = 10
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A release's leaderboard; admins have its baselines made here."""
+    require_evaluator(request.user)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
+    if request.method == "POST":
+        return _baselines(request, release)
+    choice = read_choice(request.GET)
+    job = baselines_job(release)
+    context: dict[str, Any] = {
+        "release": release,
+        "benchmarks": benchmarks_shown(request.user),
+        "choice": choice,
+        "tabs": _tabs(choice),
+        "may_compute": at_least(request.user, Role.ADMIN),
+        "may_evaluate": at_least(request.user, Role.REVIEWER),
+        "baselines_job": jobs_visible_to(request.user).filter(pk=job.pk).first() if job else None,
+        "baselines_made": job is not None and job.state in Job.UNFINISHED,
+        "withdrawn": withdrawn_since(release),
+    }
+    try:
+        runs = board_runs(release, choice.task, request.user)
+    except NoSnapshot as error:
+        context["no_board"] = str(error)
+    else:
+        choice, seen = visible_choice(choice, runs)
+        context |= _board(choice, seen, runs, request.user)
+        if not runs.runs:
+            others = releases_with_runs(request.user).exclude(pk=release.pk)
+            context["others"] = others.only("name", "version")[:OTHERS]
+    return render(request, "evaluation/leaderboard.html", context)
+
+
+@login_required
+@require_safe
+def leaderboard_latest(request: HttpRequest) -> HttpResponse:
+    """The leaderboard of the newest release that has runs, or of the newest at all; the releases
+    where none is made."""
+    require_evaluator(request.user)
+    newest = Release.objects.made().order_by("-made_at").first
+    release = releases_with_runs(request.user).first() or newest()
+    if release is None:
+        return redirect("releases")
+    return redirect("leaderboard", pk=release.pk)
+
+
+def _baselines(request: HttpRequest, release: Release) -> HttpResponse:
+    require_role(request.user, Role.ADMIN)
+    try:
+        baselines_begin(release=release, created_by=request.user)
+    except Conflict as error:
+        messages.error(request, str(error))
+    return redirect("leaderboard", pk=release.pk)
+
+
+def _tabs(choice: Choice) -> list[dict[str, Any]]:
+    titles = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
+    tabs = [
+        {
+            "title": title,
+            "current": choice.task == task,
+            "address": Choice(
+                task=task, split=choice.split, measure=HEADLINES[task][0], view=choice.view
+            ).address(),
+        }
+        for task, title in titles.items()
+    ]
+    return [*tabs, {"title": "Species", "current": False, "address": reverse("species-board")}]
+
+
+def _board(choice: Choice, seen: Visible, runs: BoardRuns, user: Any) -> dict[str, Any]:
+    versions = [] if seen.labels_hidden else other_versions(user, runs.release, choice.split)
+    beside = next((one for one in versions if one.pk == choice.beside), None)
+    shown = page.shown_table(choice, runs, beside)
+    return {
+        **seen.context,
+        **page.board_charts(choice, runs, shown),
+        "choice": choice,
+        "shown": shown,
+        "beside": beside,
+        "versions": versions,
+        "views": VIEWS.items(),
+        "fusible": [line.run for line in shown.lines if line.run.kind != Run.Kind.RANDOM],
+        "fusions": METHODS.items(),
+        "normalizations": NORMALIZATIONS.items(),
+        "no_test": TEST not in runs.splits,
+        "too_few": TOO_FEW_SENTENCE,
+    }
+
+
+@login_required
+@require_safe
+def leaderboard_export(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
+    """The published runs as CSV, JSON, LaTeX or one web page."""
+    require_evaluator(request.user)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
+    if extension not in CONTENT_TYPES:
+        raise Http404("There is no such export.")
+    try:
+        text = export(release, extension)
+    except NoSnapshot as error:
+        raise Http404(str(error)) from error
+    return HttpResponse(
+        text,
+        content_type=CONTENT_TYPES[extension],
+        headers={"Content-Disposition": f'attachment; filename="{file_name(release, extension)}"'},
+    )

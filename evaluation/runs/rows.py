@@ -1,0 +1,105 @@
+"""Runs as rows of a list, with their headline figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+from django.db.models import F
+
+from core.jobs.models import Job
+from evaluation.runs.models import Run, RunScores
+from evaluation.runs.selectors import NoSnapshot, can_delete, can_edit, can_publish, release_queries
+from evaluation.scoring import hidden
+from evaluation.scoring.measures import HEADLINES, parse_measure
+from releases.access import labels_visible_to
+from releases.selectors import LONG_FIELDS
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run of a list, and what the user may do with it."""
+
+    run: Run
+    figures: list[tuple[str, str, float]]
+    """(split, measure, mean over its scored queries in percent) of each split that the run answers,
+    as far as the user may see it."""
+    may_edit: bool
+    may_publish: bool
+    may_delete: bool
+
+    @property
+    def job(self) -> Job | None:
+        """The job that scores or makes it, while it is not done."""
+        job = self.run.job
+        return job if job is not None and job.state != Job.State.DONE else None
+
+
+def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
+    """The user's own runs, or everybody's but the baselines; newest first."""
+    runs = Run.objects.exclude(kind__in=Run.BASELINES)
+    if not everybody:
+        runs = runs.filter(owner=user.pk)
+    # Of a release only its name is shown, and its other fields are long.
+    long = [f"release__{name}" for name in LONG_FIELDS]
+    listed = list(runs.select_related("release", "owner", "job").defer(*long).order_by("-pk"))
+    scores = {
+        (score.run_id, score.release_id): score
+        for score in RunScores.objects.filter(
+            run__in=[run.pk for run in listed], release=F("run__release")
+        )
+        .select_related("release")
+        .defer(*long)
+    }
+    return [
+        RunRow(
+            run=run,
+            figures=_figures(user, run, scores.get((run.pk, run.release_id))),
+            may_edit=can_edit(user, run),
+            may_publish=can_publish(user, run),
+            may_delete=can_delete(user, run),
+        )
+        for run in listed
+    ]
+
+
+def split_means(user: Any, run: Run, scores: RunScores) -> dict[str, dict[str, float]]:
+    """split -> measure -> mean over its scored queries, of the splits that the run answers a query
+    of and that have one to be scored, as far as the user may see it; none for a run that isn't
+    ready, or without the release."""
+    if not run.ready:
+        return {}
+    try:
+        queries = release_queries(scores.release)
+    except NoSnapshot:
+        return {}
+    answered = {"val": run.val_queries, "test": run.test_queries}
+    places: dict[str, list[int]] = {split: [] for split, count in answered.items() if count}
+    for place, query_id in enumerate(scores.query_ids):
+        split = queries[query_id].split
+        if split in places:
+            places[split].append(place)
+    means = {
+        split: {
+            key: fsum(values[place] for place in chosen) / len(chosen)
+            for key, values in scores.measures.items()
+        }
+        for split, chosen in places.items()
+        if chosen
+    }
+    if "test" in means and not labels_visible_to(user, scores.release, "test"):
+        test = means.pop("test")
+        if run.kind != Run.Kind.BEST and len(places["test"]) >= hidden.FEWEST_QUERIES:
+            means["test"] = {key: float(hidden.rounded(test[key])) for key in hidden.MEASURES}
+    return means
+
+
+def _figures(user: Any, run: Run, scores: RunScores | None) -> list[tuple[str, str, float]]:
+    means = split_means(user, run, scores) if scores is not None else {}
+    usual = HEADLINES[run.task][0]
+    return [
+        (split, parse_measure(key).mean_name, 100 * by_measure[key])
+        for split, by_measure in means.items()
+        for key in [usual if usual in by_measure else hidden.MEASURES[0]]
+    ]

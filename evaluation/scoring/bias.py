@@ -1,0 +1,210 @@
+"""Whether labels favor the models that chose which images people judged.
+
+A model finds the judged images that are among its first n of a query. Labels without a model are
+those that remain when the images that it alone finds are left out; labels of a model alone, when
+those that other models find and it doesn't are left out. Images that no model finds (of a search,
+an audit, an import) stay in both. A query that has no relevant image left isn't scored.
+
+Sources: Zobel 1998, "How reliable are the results of large-scale information retrieval
+experiments?", for leaving one contributor out; Chun et al. 2022, "ECCV Caption", appendix E, for
+the bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from evaluation.scoring.correlation import tau_b
+from evaluation.scoring.evaluation import Run, score_runs
+from evaluation.scoring.measures import Measure
+from releases.snapshot.qrels import Qrels
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Tops = Mapping[str, Mapping[int, Integers]]
+"""Model -> query id -> its first n images, or the judged ones among them."""
+
+#: Orders of runs that correlate by at least so much count as the same.
+STABLE: Final = 0.95
+#: Fewer runs than this put in order say nothing.
+FEWEST_RUNS: Final = 3
+FEWEST_MODELS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Bias:
+    """ECCV's bias of some labels: the mean of |s_Θ - s_All| over runs; None over none."""
+
+    whole: float | None
+    own: float | None
+    """Over the runs of the models Θ that found the labels (self)."""
+    others: float | None
+    """Over all other runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartScores:
+    """The r runs scored by a part of the labels."""
+
+    scores: Floats
+    """(r,) means; NaN where no query is left."""
+    queries: int
+    """How many have a relevant image left."""
+    tau: float | None
+    """Kendall's tau-b with the order by all labels; None where it isn't defined."""
+    bias: Bias
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBias:
+    """What one model did for the labels."""
+
+    model: str
+    found: int
+    """Relevant images that it finds."""
+    unique: int
+    """Of these, how many no other model finds."""
+    without: PartScores
+    """By the labels without the model."""
+    alone: PartScores
+    """By the labels of the model alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolBias:
+    """Runs scored by all labels and by parts of them."""
+
+    scores: Floats
+    """(r,) means by all labels."""
+    queries: int
+    relevant: int
+    """Relevant images of all queries, each counted for each of its queries."""
+    outside: int
+    """Of these, how many no model finds."""
+    models: tuple[ModelBias, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What to think of the rankings."""
+        if len(self.models) < FEWEST_MODELS:
+            only = f"{self.models[0].model} alone" if self.models else "no model that is known"
+            return f"The judged images come from {only}, so no model can be left out."
+        if len(self.scores) < FEWEST_RUNS:
+            few = f"{len(self.scores)} run{'' if len(self.scores) == 1 else 's'}"
+            return f"{few} can’t show whether rankings are stable; {FEWEST_RUNS} are needed."
+        taus = [(one.without.tau, one.model) for one in self.models if one.without.tau is not None]
+        if len(taus) < len(self.models):
+            return "Some labels give all runs the same score, so their order can’t be compared."
+        lowest, model = min(taus)
+        if lowest >= STABLE:
+            return f"Rankings are stable: leaving out any one model keeps τ-b ≥ {STABLE}."
+        return (
+            f"Rankings depend on the pool: without {model} τ-b is {lowest:.2f}, below {STABLE}, so "
+            "some runs change places."
+        )
+
+
+def pool_bias(
+    runs: Sequence[Run],
+    qrels: Qrels,
+    tops: Tops,
+    own: Mapping[str, Collection[int]],
+    measure: Measure,
+) -> PoolBias:
+    """Score r runs by all labels, and for each model without it and by it alone.
+
+    `own` names, for each model that has some, the positions among the runs of those that are its.
+    """
+    found = finds(qrels, tops)
+    counts = found.sum(axis=0)
+    whole, queries = _means(runs, qrels, measure)
+
+    def part(kept: Bools, inside: Collection[str]) -> PartScores:
+        scores, left = (whole, queries) if kept.all() else _means(runs, qrels.where(kept), measure)
+        pool = np.zeros(len(runs), dtype=np.bool_)
+        pool[[run for model in inside for run in own.get(model, ())]] = True
+        if not left:
+            return PartScores(scores, left, None, Bias(None, None, None))
+        return PartScores(
+            scores, left, tau_b(whole.tolist(), scores.tolist()), bias_of(whole, scores, pool)
+        )
+
+    models = []
+    for model, mine in zip(tops, found, strict=True):
+        unique = mine & (counts == 1)
+        models.append(
+            ModelBias(
+                model=model,
+                found=int((mine & qrels.relevant).sum()),
+                unique=int((unique & qrels.relevant).sum()),
+                without=part(~unique, [one for one in tops if one != model]),
+                alone=part(mine | (counts == 0), [model]),
+            )
+        )
+    return PoolBias(
+        scores=whole,
+        queries=queries,
+        relevant=int(qrels.relevant.sum()),
+        outside=int((qrels.relevant & (counts == 0)).sum()),
+        models=tuple(models),
+    )
+
+
+def bias_of(whole: Floats, part: Floats, pool: Bools) -> Bias:
+    """The bias of labels by which r runs score `part` (r,) and not `whole` (r,); `pool` (r,) are
+    the runs of the models that found these labels. Source: Chun et al. 2022, equation E.5."""
+    apart = np.abs(part - whole)
+
+    def mean(rows: Bools) -> float | None:
+        return float(apart[rows].mean()) if rows.any() else None
+
+    return Bias(mean(np.ones_like(pool)), mean(pool), mean(~pool))
+
+
+def finds(qrels: Qrels, tops: Tops) -> Bools:
+    """(m, n) which of the judged pairs each model finds."""
+    none = np.zeros(0, dtype=np.int64)
+    parts = [
+        (query_id, qrels.image_ids[begin:end])
+        for query_id, begin, end in zip(
+            qrels.query_ids.tolist(), qrels.offsets[:-1], qrels.offsets[1:], strict=True
+        )
+    ]
+    found = np.zeros((len(tops), len(qrels.image_ids)), dtype=np.bool_)
+    for row, top in zip(found, tops.values(), strict=True):
+        if parts:
+            row[:] = np.concatenate([np.isin(ids, top.get(one, none)) for one, ids in parts])
+    return found
+
+
+def read_tops(path: Path, first: int) -> dict[str, dict[int, Integers]]:
+    """Of every model by name, the judged images that it ranked among its first ones, by query id.
+
+    From a release's table of the ranks by model. OSError: it isn't there.
+    """
+    table = pq.read_table(path, columns=["query_id", "image_id", "model", "rank"])
+    tops: dict[str, dict[int, Integers]] = {}
+    for model in sorted(table["model"].unique().to_pylist()):
+        chosen = pc.and_(pc.equal(table["model"], model), pc.less_equal(table["rank"], first))
+        kept = table.filter(chosen).sort_by("query_id")
+        query_ids, image_ids = (kept[name].to_numpy() for name in ("query_id", "image_id"))
+        queries, begins = np.unique(query_ids, return_index=True)
+        parts = np.split(image_ids, begins[1:])
+        tops[model] = dict(zip(queries.tolist(), parts, strict=False))
+    return tops
+
+
+def _means(runs: Sequence[Run], qrels: Qrels, measure: Measure) -> tuple[Floats, int]:
+    """(r,) and over how many queries."""
+    scores = score_runs(runs, qrels, [measure])[measure.key]
+    queries = int((qrels.totals() > 0).sum())
+    return (scores.mean(axis=1) if queries else np.full(len(runs), np.nan)), queries

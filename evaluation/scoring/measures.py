@@ -1,0 +1,351 @@
+"""The measures by which runs are scored: one object each, which everything else asks.
+
+Keys are those of ir-measures where it has the measure ("AP", "nDCG@50", "RR@50", "P@50", "R@50",
+"Success@50", "ERR@50", "Rprec", "Bpref", "RBP", "Judged@50"). "CappedR@50" is recall over
+min(k, R), and "AP@R" is what the literature of metric learning calls mAP@R. AP@k is normalized as
+INQUIRE's, by min(k, R); ir-measures' AP@k, normalized by R, is "UncappedAP@50" here.
+"RBPresidual" is how much of RBP is unknown. `evaluation.scoring.metrics` has the formulas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from evaluation.scoring import expectations, metrics
+from evaluation.scoring.metrics import Floats, HitRanks, Integers
+from evaluation.scoring.tied_groups import TiedGroups
+
+DEFAULT_CUTS: Final = (1, 5, 10, 50, 100)
+#: No run is deeper than this.
+MAX_CUT: Final = 10_000_000
+_KEY: Final = re.compile(r"([A-Za-z]+)@([1-9][0-9]{0,7})")
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """Where images with a gain above 0 stand."""
+
+    hits: HitRanks
+    """(s, r)"""
+    gains: Integers
+    """(h,) of these."""
+    all_gains: list[Integers]
+    """Of every judged image of each of the s queries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where images stand in the rankings of r runs for s queries, as far as measures look."""
+
+    hits: HitRanks
+    """(s, r) of relevant images."""
+    judged: HitRanks
+    """(s, r) of judged images."""
+    totals: Integers
+    """(s, 1) how many images of each query are relevant."""
+    judged_totals: Integers
+    """(s, 1) how many were judged."""
+    graded: Graded | None
+    """Where there are gains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """What the expectation for a random order follows from, each of shape (s,)."""
+
+    totals: Integers
+    judged_totals: Integers
+    sizes: Integers
+    """How many images are put in order."""
+    all_gains: list[Integers] | None
+    """Of every judged image of each query, where there are gains."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Kind:
+    """A measure at any cut-off, or one without; `KINDS` has them all."""
+
+    name: str
+    title: str = "Others"
+    """What people find it under where they choose a measure."""
+    source: str
+    """The paper, with its section where that helps, or the program that defines it."""
+    score: Callable[[Places, list[int]], Floats]
+    """The scores (s, r, c) at c cut-offs; without a cut-off (s, r), and the list is empty."""
+    chance: Callable[[Chance, list[int]], Floats] | None
+    """The expectation (s, c), or (s,), over all orders of the corpus; None: not known."""
+    averaged: Callable[[TiedGroups, int, int], float] | None
+    """The mean over all orders of equal scores, of one query, the cut-off (without one, the
+    ranking's length) and R; None: it has no closed form here."""
+    has_cut: bool = True
+    mean: str = ""
+    """What the mean over queries is called, without the cut-off; empty: as the measure."""
+    headline: str = ""
+    """Of the measures that INQUIRE's tables report: what these call the mean over whole fixed
+    lists. Empty for all others."""
+    more_is_better: bool = True
+    """False where it says how far the labels cover a ranking, and not how good that is."""
+    in_percent: bool = True
+    """Whether people read it in percent, and not from 0 to 1."""
+    graded: bool = False
+    """Whether it uses gains where there are some."""
+    needs_judged: bool = False
+    """Whether it needs to know which images were judged, and not only which are relevant."""
+    within_r: bool = False
+    """Whether it looks no further than the first R images."""
+
+    @property
+    def pattern(self) -> str:
+        """Its key, with "k" for a cut-off: "AP@k"."""
+        return f"{self.name}@k" if self.has_cut else self.name
+
+
+def _ndcg(at: Places, ks: list[int]) -> Floats:
+    if at.graded is None:
+        return metrics.ndcg_at_k(at.hits, at.totals, ks)
+    return metrics.graded_ndcg_at_k(at.graded.hits, at.graded.gains, at.graded.all_gains, ks)
+
+
+def _random_ndcg(of: Chance, ks: list[int]) -> Floats:
+    if of.all_gains is None:
+        return expectations.random_ndcg_at_k(of.totals, of.sizes, ks)
+    return expectations.random_graded_ndcg_at_k(of.all_gains, of.sizes, ks)
+
+
+def _expected_reciprocal_rank(at: Places, ks: list[int]) -> Floats:
+    if at.graded is None:
+        return metrics.expected_reciprocal_rank_at_k(at.hits, ks)
+    return metrics.graded_expected_reciprocal_rank_at_k(at.graded.hits, at.graded.gains, ks)
+
+
+_KINDS: Final = (
+    Kind(
+        name="AP",
+        title="Average precision",
+        source="Vendrow et al. 2024 (INQUIRE), section 5 and appendix G",
+        score=lambda at, ks: metrics.average_precision_at_k(at.hits, at.totals, ks),
+        chance=lambda of, ks: expectations.random_average_precision_at_k(of.totals, of.sizes, ks),
+        averaged=lambda tied, k, total: tied.precision_sum(k) / min(k, total),
+        mean="mAP",
+        headline="AP",
+    ),
+    Kind(
+        name="nDCG",
+        title="Discounted cumulative gain",
+        source="Järvelin and Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques",
+        score=_ndcg,
+        chance=_random_ndcg,
+        averaged=lambda tied, k, _: tied.discounted_gain(k),
+        headline="nDCG",
+        graded=True,
+    ),
+    Kind(
+        name="RR",
+        title="Reciprocal rank",
+        source="Vendrow et al. 2024 (INQUIRE), section 5",
+        score=lambda at, ks: metrics.reciprocal_rank_at_k(at.hits, ks),
+        chance=lambda of, ks: expectations.random_reciprocal_rank_at_k(of.totals, of.sizes, ks),
+        averaged=lambda tied, k, _: tied.reciprocal_rank(k),
+        mean="MRR",
+        headline="MRR",
+        in_percent=False,
+    ),
+    Kind(
+        name="P",
+        title="Precision",
+        source="trec_eval, P",
+        score=lambda at, ks: metrics.precision_at_k(at.hits, ks),
+        chance=lambda of, ks: expectations.random_precision_at_k(of.totals, of.sizes, ks),
+        averaged=lambda tied, k, _: float(tied.hits[:k].sum()) / k,
+    ),
+    Kind(
+        name="R",
+        title="Recall",
+        source="trec_eval, recall",
+        score=lambda at, ks: metrics.recall_at_k(at.hits, at.totals, ks),
+        chance=lambda of, ks: expectations.random_recall_at_k(of.totals, of.sizes, ks),
+        averaged=lambda tied, k, total: float(tied.hits[:k].sum()) / total,
+    ),
+    Kind(
+        name="CappedR",
+        title="Recall over min(k, R)",
+        source="Thakur et al. 2021 (BEIR), capped recall",
+        score=lambda at, ks: metrics.capped_recall_at_k(at.hits, at.totals, ks),
+        chance=lambda of, ks: expectations.random_capped_recall_at_k(of.totals, of.sizes, ks),
+        averaged=lambda tied, k, total: float(tied.hits[:k].sum()) / min(k, total),
+    ),
+    Kind(
+        name="Success",
+        title="Hit among the first k",
+        source="trec_eval, success",
+        score=lambda at, ks: metrics.success_at_k(at.hits, ks),
+        chance=lambda of, ks: expectations.random_success_at_k(of.totals, of.sizes, ks),
+        averaged=lambda tied, k, _: float(tied.first_hits()[:k].sum()),
+        mean="hit",
+    ),
+    Kind(
+        name="UncappedAP",
+        title="Average precision over R",
+        source="trec_eval, map_cut",
+        score=lambda at, ks: metrics.uncapped_average_precision_at_k(at.hits, at.totals, ks),
+        chance=lambda of, ks: expectations.random_uncapped_average_precision_at_k(
+            of.totals, of.sizes, ks
+        ),
+        averaged=lambda tied, k, total: tied.precision_sum(k) / total,
+        mean="uncapped mAP",
+    ),
+    Kind(
+        name="ERR",
+        title="Expected reciprocal rank",
+        source="Chapelle et al. 2009, Expected reciprocal rank for graded relevance",
+        score=_expected_reciprocal_rank,
+        chance=None,
+        averaged=None,
+        graded=True,
+    ),
+    Kind(
+        name="Judged",
+        title="Share that was judged",
+        source="ir-measures, Judged",
+        score=lambda at, ks: metrics.judged_at_k(at.judged, ks),
+        chance=lambda of, ks: expectations.random_judged_at_k(of.judged_totals, of.sizes, ks),
+        averaged=lambda tied, k, _: float(tied.judged[:k].sum()) / k,
+        more_is_better=False,
+        needs_judged=True,
+    ),
+    Kind(
+        name="Rprec",
+        source="trec_eval, Rprec",
+        score=lambda at, _: metrics.r_precision(at.hits, at.totals),
+        chance=lambda of, _: expectations.random_r_precision(of.totals, of.sizes),
+        averaged=lambda tied, _, total: float(tied.hits[:total].sum()) / total,
+        has_cut=False,
+        within_r=True,
+    ),
+    Kind(
+        name="AP@R",
+        source="Musgrave et al. 2020, A metric learning reality check; "
+        "Chun et al. 2022 (ECCV Caption)",
+        score=lambda at, _: metrics.average_precision_at_r(at.hits, at.totals),
+        chance=lambda of, _: expectations.random_average_precision_at_r(of.totals, of.sizes),
+        averaged=lambda tied, _, total: tied.precision_sum(total) / total,
+        has_cut=False,
+        mean="mAP@R",
+        within_r=True,
+    ),
+    Kind(
+        name="AP",
+        title="Average precision",
+        source="trec_eval, map",
+        score=lambda at, _: metrics.average_precision(at.hits, at.totals),
+        chance=lambda of, _: expectations.random_average_precision(of.totals, of.sizes),
+        averaged=lambda tied, length, total: tied.precision_sum(length) / total,
+        has_cut=False,
+        mean="mAP",
+    ),
+    Kind(
+        name="Bpref",
+        source="Buckley and Voorhees 2004, Retrieval evaluation with incomplete information",
+        score=lambda at, _: metrics.bpref(at.hits, at.judged, at.totals, at.judged_totals),
+        chance=lambda of, _: expectations.random_bpref(of.totals, of.judged_totals),
+        averaged=None,
+        has_cut=False,
+        mean="bpref",
+        needs_judged=True,
+    ),
+    Kind(
+        name="RBP",
+        source="Moffat and Zobel 2008, Rank-biased precision for measurement of retrieval "
+        "effectiveness",
+        score=lambda at, _: metrics.rank_biased_precision(at.hits),
+        chance=lambda of, _: expectations.random_rank_biased_precision(of.totals, of.sizes),
+        averaged=lambda tied, _, __: tied.attended(tied.hits),
+        has_cut=False,
+    ),
+    Kind(
+        name="RBPresidual",
+        source="Moffat and Zobel 2008, Rank-biased precision for measurement of retrieval "
+        "effectiveness",
+        score=lambda at, _: metrics.rank_biased_residual(at.judged),
+        chance=lambda of, _: expectations.random_rank_biased_residual(of.judged_totals, of.sizes),
+        averaged=lambda tied, _, __: 1.0 - tied.attended(tied.judged),
+        has_cut=False,
+        mean="RBP residual",
+        more_is_better=False,
+        needs_judged=True,
+    ),
+)
+#: Every kind by its pattern, in the order in which measures are listed.
+KINDS: Final = {kind.pattern: kind for kind in _KINDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A kind of measure with its cut-off; ValueError for a kind that isn't there, or for a cut-off
+    that doesn't fit it."""
+
+    name: str
+    k: int | None = None
+    """The cut-off, from 1 to MAX_CUT; None for a kind without. AP is of both kinds."""
+
+    def __post_init__(self) -> None:
+        pattern = self.name if self.k is None else f"{self.name}@k"
+        if pattern not in KINDS:
+            raise ValueError(f"There is no measure {pattern!r}.")
+        if self.k is not None and not 1 <= self.k <= MAX_CUT:
+            raise ValueError(f"{self.name} needs a cut-off from 1 to {MAX_CUT}, not {self.k}.")
+
+    @property
+    def kind(self) -> Kind:
+        """What it is without its cut-off."""
+        return KINDS[self.name if self.k is None else f"{self.name}@k"]
+
+    @property
+    def key(self) -> str:
+        """What it is called, e.g. "AP@50"."""
+        return self._at_cut(self.name)
+
+    @property
+    def mean_name(self) -> str:
+        """What the mean over queries is called: "mAP@50", "MRR@50", "hit@5", else as the key."""
+        return self._at_cut(self.kind.mean or self.name)
+
+    def _at_cut(self, name: str) -> str:
+        return name if self.k is None else f"{name}@{self.k}"
+
+    def __str__(self) -> str:
+        return self.key
+
+
+def parse_measure(text: str) -> Measure:
+    """The measure that a key names; ValueError, with the keys there are, for any other text."""
+    word = text.strip()
+    match = _KEY.fullmatch(word)
+    if match is not None and f"{match[1]}@k" in KINDS:
+        return Measure(match[1], int(match[2]))
+    if word in KINDS and not KINDS[word].has_cut:
+        return Measure(word)
+    known = ", ".join(KINDS)
+    raise ValueError(f"There is no measure {text[:40]!r}; there are {known} (k from 1).")
+
+
+def parse_measures(texts: Iterable[str]) -> tuple[Measure, ...]:
+    """The measures that keys name, in their order, each once. ValueError as `parse_measure`."""
+    return tuple(dict.fromkeys(map(parse_measure, texts)))
+
+
+DEFAULT_MEASURES: Final[tuple[Measure, ...]] = tuple(
+    Measure(kind.name, k)
+    for kind in KINDS.values()
+    for k in (DEFAULT_CUTS if kind.has_cut else (None,))
+)
+#: Where INQUIRE's tables cut, by a run's task: over the corpus, and all of the fixed lists.
+HEADLINE_CUTS: Final = {"full": 50, "rerank": 100}
+#: The keys of the measures of INQUIRE's tables, by a run's task; the first sorts a table.
+HEADLINES: Final = {
+    task: tuple(Measure(kind.name, k).key for kind in KINDS.values() if kind.headline)
+    for task, k in HEADLINE_CUTS.items()
+}

@@ -1,0 +1,333 @@
+"""Retrieval measures, of any number of rankings and cut-offs at once.
+
+`hits` is the relevance of retrieved images, best first: truth values of shape (..., n), one
+ranking in each row of n, or `HitRanks` made of them once for several measures. `totals` (...) holds
+R, how many images are relevant in all, from 1. `k` is a cut-off or several, of shape (); or (c,).
+Each function gives float64 of shape (...), or (..., c) for several cut-offs, from 0 to 1.
+
+Relevance is binary but for the `graded_` ones, which take gains, whole numbers from 0.
+
+The declared k counts, also for a run that retrieves fewer images: those it lacks are not relevant.
+ValueError: k < 1, R < 1, or more hits than R.
+
+`evaluation.scoring.measures` has the source of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Cutoffs = int | npt.ArrayLike
+
+#: RBP's persistence, how likely one goes on to the next image: ir-measures' RBP(p=0.9).
+PERSISTENCE: Final = 0.9
+#: The highest grade to ERR, as gdeval (and so ir-measures) has it: TREC's scale.
+HIGHEST_GRADE: Final = 4
+#: How likely a relevant image satisfies, to ERR: (2^1 - 1) / 2^4, the grade being 1.
+SATISFACTION: Final = 1 / 2**HIGHEST_GRADE
+Number = TypeVar("Number", bound=np.number)
+
+
+#: No rank is deeper.
+DEEPEST: Final = np.iinfo(np.int64).max
+_EVERY: Final = np.asarray(DEEPEST)
+
+
+@dataclass(frozen=True, slots=True)
+class HitRanks:
+    """The ranks of hits in rankings; h hits in all, those of one ranking side by side."""
+
+    shape: tuple[int, ...]
+    """Of the rankings."""
+    rows: Integers
+    """(h,) which ranking, counted through `shape` in C order."""
+    ranks: Integers
+    """(h,) from 1, ascending within a ranking."""
+    numbers: Integers
+    """(h,) the how-manieth hit of its ranking it is, from 1."""
+
+    @classmethod
+    def of(cls, hits: npt.ArrayLike) -> HitRanks:
+        """Of truth values (..., n), best first."""
+        table = np.asarray(hits).astype(bool, copy=False)
+        if table.ndim == 0:
+            raise ValueError("A ranking is a list of truth values.")
+        flat = table.reshape(-1, table.shape[-1]) if table.size else np.zeros((0, 1), bool)
+        rows, columns = np.nonzero(flat)
+        return cls.at(table.shape[:-1], rows, columns + 1)
+
+    @classmethod
+    def at(cls, shape: tuple[int, ...], rows: Integers, ranks: Integers) -> HitRanks:
+        """Of rows and ranks that are in order."""
+        firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+        lengths = np.diff(firsts, append=len(rows))
+        numbers = np.arange(1, len(rows) + 1) - np.repeat(firsts, lengths)
+        return cls(shape, rows, ranks, numbers)
+
+    def sums(self, limits: Integers, weights: Floats | None = None) -> Floats:
+        """The sum of the weights (h,), or of ones, of each ranking's hits down to a rank.
+
+        `limits` of shape () or `self.shape`; the result has `self.shape`. Adds from the first hit
+        on, so that a sum doesn't depend on what else is computed.
+        """
+        inside = self.ranks <= (limits if limits.ndim == 0 else limits.reshape(-1)[self.rows])
+        return self._added(self.rows[inside], None if weights is None else weights[inside])
+
+    def sums_at(self, cuts: Integers, weights: Floats | None = None) -> Floats:
+        """As `sums` to each of the cut-offs, () or (c,): of shape (...) or (..., c)."""
+        if cuts.ndim == 0:
+            return self.sums(cuts, weights)
+        table = np.zeros((*self.shape, len(cuts)))
+        rows, ranks = self.rows, self.ranks
+        # From the deepest cut-off up, hits only become fewer.
+        for column in np.argsort(-cuts):
+            inside = ranks <= cuts[column]
+            rows, ranks = rows[inside], ranks[inside]
+            weights = None if weights is None else weights[inside]
+            table[..., column] = self._added(rows, weights)
+        return table
+
+    def _added(self, rows: Integers, weights: Floats | None) -> Floats:
+        size = int(np.prod(self.shape, dtype=np.int64))
+        sums = np.bincount(rows, weights, minlength=size)
+        return sums.astype(np.float64, copy=False).reshape(self.shape)
+
+
+Hits = HitRanks | npt.ArrayLike
+
+
+def precision_at_k(hits: Hits, k: Cutoffs) -> Floats:
+    """Relevant images among the first k, over k."""
+    cuts = cutoffs(k)
+    return _ranks(hits).sums_at(cuts) / cuts
+
+
+def recall_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
+    """Relevant images among the first k, over all R relevant ones."""
+    cuts = cutoffs(k)
+    found, relevant = _ranks_and_totals(hits, totals)
+    return found.sums_at(cuts) / beside(relevant, cuts)
+
+
+def capped_recall_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
+    """Relevant images among the first k, over min(k, R): what could be there."""
+    cuts = cutoffs(k)
+    found, relevant = _ranks_and_totals(hits, totals)
+    return found.sums_at(cuts) / np.minimum(beside(relevant, cuts), cuts)
+
+
+def average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
+    """AP@k: the sum over i <= k of precision@i x rel(i), over min(k, R).
+
+    With that normalization (INQUIRE's appendix G) one more relevant image among the first k always
+    raises the score, and 1 can be reached.
+    """
+    cuts = cutoffs(k)
+    found, relevant = _ranks_and_totals(hits, totals)
+    sums = found.sums_at(cuts, found.numbers / found.ranks)
+    return sums / np.minimum(beside(relevant, cuts), cuts)
+
+
+def uncapped_average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
+    """The sum over i <= k of precision@i x rel(i), over R, as trec_eval's map_cut: at most k / R
+    where k < R, and it can fall when one more relevant image comes among the first k."""
+    cuts = cutoffs(k)
+    found, relevant = _ranks_and_totals(hits, totals)
+    return found.sums_at(cuts, found.numbers / found.ranks) / beside(relevant, cuts)
+
+
+def average_precision(hits: Hits, totals: npt.ArrayLike) -> Floats:
+    """AP of the whole ranking, without a cut-off: the sum of precision@i x rel(i), over R."""
+    found, relevant = _ranks_and_totals(hits, totals)
+    return found.sums(_EVERY, found.numbers / found.ranks) / relevant
+
+
+def ndcg_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
+    """nDCG@k with gain 1 and discount 1 / log2(rank + 1), over that of an ideal order of all R."""
+    cuts = cutoffs(k)
+    found, relevant = _ranks_and_totals(hits, totals)
+    sums = found.sums_at(cuts, discounts(found.ranks))
+    return sums / ideal_gain(relevant, cuts)
+
+
+def graded_ndcg_at_k(
+    found: HitRanks, gains: Integers, all_gains: Sequence[Integers], k: Cutoffs
+) -> Floats:
+    """nDCG@k with the images' gains, as trec_eval computes it of grades; `gains` (h,) are of what
+    was found, `all_gains` of every judged image of each row of shape[0], in any order."""
+    cuts = cutoffs(k)
+    sums = found.sums_at(cuts, gains * discounts(found.ranks))
+    ideal = graded_ideal_gain(all_gains, cuts)
+    scores: Floats = sums / ideal.reshape(
+        len(all_gains), *[1] * (len(found.shape) - 1), *cuts.shape
+    )
+    return scores
+
+
+def reciprocal_rank_at_k(hits: Hits, k: Cutoffs) -> Floats:
+    """1 / rank of the first relevant image among the first k, or 0 if none is there.
+
+    Cut at k, as INQUIRE's MRR is: a first hit beyond k counts nothing. The mean is MRR@k.
+    """
+    found = _ranks(hits)
+    return found.sums_at(cutoffs(k), np.where(found.numbers == 1, 1 / found.ranks, 0.0))
+
+
+def success_at_k(hits: Hits, k: Cutoffs) -> Floats:
+    """1 if a relevant image is among the first k, else 0: hit@k, or what captioning calls R@k."""
+    found = _ranks(hits)
+    return found.sums_at(cutoffs(k), np.where(found.numbers == 1, 1.0, 0.0))
+
+
+def expected_reciprocal_rank_at_k(hits: Hits, k: Cutoffs) -> Floats:
+    """ERR@k: the mean of 1 / rank at which one stops, whom each relevant image satisfies with the
+    probability `SATISFACTION`; 0 for who isn't satisfied by the first k."""
+    found = _ranks(hits)
+    satisfied = SATISFACTION * (1 - SATISFACTION) ** (found.numbers - 1)
+    return found.sums_at(cutoffs(k), satisfied / found.ranks)
+
+
+def graded_expected_reciprocal_rank_at_k(found: HitRanks, gains: Integers, k: Cutoffs) -> Floats:
+    """ERR@k, an image of the gain g (h,) satisfying with the probability (2^g - 1) / 2^m, m being
+    `HIGHEST_GRADE`; a higher gain counts as m."""
+    satisfies = (2.0 ** np.minimum(gains, HIGHEST_GRADE) - 1) / 2**HIGHEST_GRADE
+    # How likely one has gone on to each image: the product over those before it in its ranking.
+    passed = np.cumsum(np.log1p(-satisfies)) - np.log1p(-satisfies)
+    firsts = np.arange(len(passed)) - found.numbers + 1
+    reached = np.exp(passed - passed[firsts])
+    return found.sums_at(cutoffs(k), reached * satisfies / found.ranks)
+
+
+def rank_biased_precision(hits: Hits) -> Floats:
+    """RBP of the whole ranking: the sum of (1 - p) p^(rank - 1) over hits, p being `PERSISTENCE`.
+
+    What was not judged counts nothing; `rank_biased_residual` is what it could add.
+    """
+    found = _ranks(hits)
+    return found.sums(_EVERY, attention(found.ranks))
+
+
+def rank_biased_residual(judged: Hits) -> Floats:
+    """What RBP would gain if all that wasn't judged, also beyond the ranking's end, were relevant.
+
+    `judged` (..., n) as `hits`. The range from RBP to RBP plus residual holds the true value.
+    """
+    found = _ranks(judged)
+    return 1.0 - found.sums(_EVERY, attention(found.ranks))
+
+
+def bpref(hits: Hits, judged: Hits, totals: npt.ArrayLike, judged_totals: npt.ArrayLike) -> Floats:
+    """The mean over the R relevant images of 1 - min(n, R) / min(N, R), n being the judged
+    non-relevant images before it and N all of the query; 0 for one that isn't retrieved.
+
+    Images that nobody judged are passed over. `judged` (..., n) says what was judged, hits
+    included, and `judged_totals` (...) how many were. Trec_eval's form of the measure.
+    """
+    found, relevant = _ranks_and_totals(hits, totals)
+    seen = _ranks(judged)
+    negatives = np.broadcast_to(np.asarray(judged_totals, np.int64), found.shape) - relevant
+    depth = max(found.ranks.max(initial=0), seen.ranks.max(initial=0)) + 1
+    places = np.searchsorted(seen.rows * depth + seen.ranks, found.rows * depth + found.ranks)
+    before = seen.numbers[places] - found.numbers
+    of_hit = relevant.reshape(-1)[found.rows]
+    most = np.minimum(negatives.reshape(-1)[found.rows], of_hit)
+    preferred = 1.0 - np.minimum(before, of_hit) / np.maximum(most, 1)
+    return found.sums(_EVERY, preferred) / relevant
+
+
+def r_precision(hits: Hits, totals: npt.ArrayLike) -> Floats:
+    """Relevant images among the first R, over R."""
+    found, relevant = _ranks_and_totals(hits, totals)
+    return found.sums(relevant) / relevant
+
+
+def average_precision_at_r(hits: Hits, totals: npt.ArrayLike) -> Floats:
+    """The sum over i <= R of precision@i x rel(i), over R; its mean is mAP@R.
+
+    Equal to AP@k at k = R.
+    """
+    found, relevant = _ranks_and_totals(hits, totals)
+    return found.sums(relevant, found.numbers / found.ranks) / relevant
+
+
+def judged_at_k(judged: Hits, k: Cutoffs) -> Floats:
+    """Judged images among the first k, over k; `judged` (..., n) as `hits`.
+
+    Where it is low, a measure says little: unjudged images count as not relevant.
+    """
+    return precision_at_k(judged, k)
+
+
+def cutoffs(k: Cutoffs) -> Integers:
+    """Cut-offs as an array of shape () or (c,); ValueError for one below 1 or no whole number."""
+    cuts = np.asarray(k)
+    if cuts.ndim > 1 or not np.issubdtype(cuts.dtype, np.integer):
+        raise ValueError(f"k must be a whole number or a list of them: {cuts}")
+    if (cuts < 1).any():
+        raise ValueError(f"k must be at least 1: {cuts}")
+    return cuts.astype(np.int64)
+
+
+def checked_totals(totals: npt.ArrayLike) -> Integers:
+    """R of each ranking; ValueError for one below 1."""
+    relevant = np.asarray(totals, dtype=np.int64)
+    if (relevant < 1).any():
+        raise ValueError("a query without relevant images has no score")
+    return relevant
+
+
+def discounts(ranks: Integers) -> Floats:
+    """What a hit at each rank is worth to nDCG."""
+    worth: Floats = 1.0 / np.log2(ranks + 1.0)
+    return worth
+
+
+def attention(ranks: Integers) -> Floats:
+    """How much of a reader's attention each rank gets, by RBP's model."""
+    share: Floats = (1 - PERSISTENCE) * np.power(PERSISTENCE, ranks - 1.0, dtype=np.float64)
+    return share
+
+
+def ideal_gain(totals: Integers, cuts: Integers) -> Floats:
+    """(..., c): the discounted gain at each cut-off when all R stand first."""
+    depths = np.minimum(beside(totals, cuts), cuts)
+    ideal = np.cumsum(discounts(np.arange(1, depths.max(initial=0) + 1)))
+    gains: Floats = ideal[depths - 1]
+    return gains
+
+
+def graded_ideal_gain(all_gains: Sequence[Integers], cuts: Integers) -> Floats:
+    """(s, c), or (s,) for one cut-off: the discounted gain when the s queries' images stand by
+    their gains, the largest first."""
+    ideal = np.zeros((len(all_gains), *cuts.shape))
+    for row, gains in enumerate(all_gains):
+        best = np.sort(gains)[::-1] * discounts(np.arange(1, len(gains) + 1))
+        ideal[row] = np.concatenate(([0.0], np.cumsum(best)))[np.minimum(cuts, len(gains))]
+    return ideal
+
+
+def beside(values: npt.NDArray[Number], cuts: Integers) -> npt.NDArray[Number]:
+    """Values of each ranking with an axis for cut-offs, where there are several."""
+    return values[..., np.newaxis] if cuts.ndim else values
+
+
+def _ranks(hits: Hits) -> HitRanks:
+    return hits if isinstance(hits, HitRanks) else HitRanks.of(hits)
+
+
+def _ranks_and_totals(hits: Hits, totals: npt.ArrayLike) -> tuple[HitRanks, Integers]:
+    found = _ranks(hits)
+    relevant = np.broadcast_to(checked_totals(totals), found.shape)
+    excess = found.numbers > relevant.reshape(-1)[found.rows]
+    if excess.any():
+        row = found.rows[excess][0]
+        message = f"{found.numbers[excess][0]} hits, but only {relevant.reshape(-1)[row]} relevant"
+        raise ValueError(f"{message} images")
+    return found, relevant

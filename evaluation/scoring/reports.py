@@ -1,0 +1,109 @@
+"""An evaluation as a table for people and as data for programs.
+
+`queries` has the text and split of the queries, as far as they are known; `ties` what the order of
+equal scores can change, None where that isn't asked; `names` the ids of queries that have numbers
+in their place.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evaluation.scoring.evaluation import Evaluation
+from evaluation.scoring.ties import TieRange
+from labeling.queries.files import QueryRow
+
+
+def evaluation_data(
+    evaluation: Evaluation,
+    queries: Mapping[int, QueryRow],
+    ties: TieRange | None = None,
+    names: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Everything that an evaluation says, for JSON; `mean` is None where no query is scored."""
+    measures = evaluation.measures
+    texts, splits = _texts_and_splits(queries)
+    return {
+        "measures": [measure.key for measure in measures],
+        "mean": (
+            {measure.key: evaluation.mean(measure) for measure in measures}
+            if evaluation.query_ids
+            else None
+        ),
+        "scored": len(evaluation.query_ids),
+        "queries": [
+            {
+                "query_id": _name(query_id, names),
+                "query_text": texts.get(query_id),
+                "split": splits.get(query_id),
+                "positives": evaluation.positives[place],
+                "retrieved": evaluation.retrieved[place],
+                "scores": {key: float(values[place]) for key, values in evaluation.scores.items()},
+            }
+            for place, query_id in enumerate(evaluation.query_ids)
+        ],
+        "ties": None
+        if ties is None
+        else {
+            "queries": [_name(one, names) for one in ties.query_ids],
+            "mean": {key: list(bounds) for key, bounds in ties.means.items()},
+        },
+        "missed": [_name(one, names) for one in evaluation.missed],
+        "without_positives": [_name(one, names) for one in evaluation.without_positives],
+        "unknown": [_name(one, names) for one in evaluation.unknown],
+    }
+
+
+def evaluation_lines(
+    evaluation: Evaluation,
+    queries: Mapping[int, QueryRow],
+    ties: TieRange | None = None,
+    names: Sequence[str] | None = None,
+) -> Iterator[str]:
+    """The lines of a report: a table with a row for each query, the means, and what was left
+    out."""
+    texts, _ = _texts_and_splits(queries)
+    widths = {measure.key: max(9, len(measure.key)) for measure in evaluation.measures}
+    keys = [f"{key:>{width}}" for key, width in widths.items()]
+    yield " ".join(["   query", "     R", *keys, " text"])
+    for place, query_id in enumerate(evaluation.query_ids):
+        text = " ".join(texts.get(query_id, "").split())
+        row = " ".join(
+            f"{evaluation.scores[key][place]:>{width}.4f}" for key, width in widths.items()
+        )
+        name = _name(query_id, names)
+        yield f"{name:>8} {evaluation.positives[place]:>6} {row}  {text[:60]}".rstrip()
+    if not evaluation.query_ids:
+        yield "No query has a relevant image in this release, so there is nothing to average."
+    else:
+        yield ""
+        yield f"Means over {len(evaluation.query_ids)} queries with relevant images:"
+        for measure in evaluation.measures:
+            yield f"  {measure.mean_name:<12} {evaluation.mean(measure):.4f}"
+    if ties is not None and ties.query_ids:
+        yield ""
+        yield (
+            f"The order of images with equal scores moves scores of {len(ties.query_ids)} of the "
+            "queries. Here the smaller id goes first; in another order the means are"
+        )
+        for measure in evaluation.measures:
+            if measure.key in ties.means:
+                least, most = ties.means[measure.key]
+                yield f"  {measure.mean_name:<12} {least:.4f} to {most:.4f}"
+    notes = (
+        ("Missing in the run, scored 0", evaluation.missed),
+        ("Without relevant images, left out", evaluation.without_positives),
+        ("Unknown to the release, not scored", evaluation.unknown),
+    )
+    for note, query_ids in notes:
+        if query_ids:
+            named = ", ".join(str(_name(one, names)) for one in query_ids)
+            yield f"{note}: {len(query_ids)} ({named})"
+
+
+def _texts_and_splits(queries: Mapping[int, QueryRow]) -> tuple[dict[int, str], dict[int, str]]:
+    texts = {query_id: query.query_text for query_id, query in queries.items()}
+    return texts, {query_id: query.split for query_id, query in queries.items()}
+
+
+def _name(query_id: int, names: Sequence[str] | None) -> int | str:
+    return query_id if names is None else names[query_id]

@@ -1,0 +1,115 @@
+"""certificates.csv: what audits bound, one row a round; certificates_val.csv: the same of the
+validation split alone.
+
+    query_id           the query
+    round              its number; blank in a last row without draws, of what was unjudged when the
+                       release was made, where that is less than the last round left
+    pool               how many images the query's candidate list holds
+    whole_filter       1 where these are all images of the query's filter, else 0
+    found, unjudged    relevant images known, and images that could be drawn, when the round began
+    draws, hits        images that it drew, and of these the ones not judged not relevant
+
+In a query's last row, else blank:
+
+    found_at_release   relevant images of the pool
+    missing_at_most    relevant images that the pool may hide beside them
+    recall_at_least    found_at_release / (found_at_release + missing_at_most); blank for none found
+    confidence         of these two, for each query by itself
+    rule               the stop rule met when its last part was handed in; blank for none
+    reason             why it was completed with something left open
+
+Counts are by the labels that stand in the release; see `labeling.audits.bounds`. Rows go by query
+id, then round.
+
+release_certificate.json, release_certificate_val.json: what the audits for the release bound of all
+its queries together, as `ReleaseCertificate` has it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from releases.formats.base import Access, Format, ImageFiles, WrittenFile
+from releases.formats.writing import spreadsheet_text, text_file, write_csv
+from releases.snapshot.certificates import QueryCertificate, certificates
+from releases.snapshot.release_certificate import release_certificate
+from releases.snapshot.snapshot import Snapshot
+
+CERTIFICATES_FILE: Final = "certificates.csv"
+VAL_CERTIFICATES_FILE: Final = "certificates_val.csv"
+RELEASE_CERTIFICATE_FILE: Final = "release_certificate.json"
+VAL_RELEASE_CERTIFICATE_FILE: Final = "release_certificate_val.json"
+COLUMNS: Final = (
+    "query_id",
+    "round",
+    "pool",
+    "whole_filter",
+    "found",
+    "unjudged",
+    "draws",
+    "hits",
+    "found_at_release",
+    "missing_at_most",
+    "recall_at_least",
+    "confidence",
+    "rule",
+    "reason",
+)
+
+
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
+    """Write the files of either kind; none without audits."""
+    made = list(certificates(snapshot))
+    files = []
+    for name, access, chosen in (
+        (CERTIFICATES_FILE, Access.LABELS, made),
+        (VAL_CERTIFICATES_FILE, Access.OPEN, [one for one in made if one.query.split == "val"]),
+    ):
+        if chosen:
+            lines = (
+                line
+                for one in chosen
+                for line in certificate_lines(one, snapshot.header.confidence)
+            )
+            files.append(write_csv(directory, name, access, COLUMNS, lines))
+    for name, access, split in (
+        (RELEASE_CERTIFICATE_FILE, Access.LABELS, ""),
+        (VAL_RELEASE_CERTIFICATE_FILE, Access.OPEN, "val"),
+    ):
+        if whole := release_certificate(snapshot, split):
+            with text_file(directory, name) as file:
+                file.write(json.dumps(asdict(whole), indent=2) + "\n")
+            files.append(WrittenFile(name, access))
+    return files
+
+
+def certificate_lines(one: QueryCertificate, confidence: float) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query, in the order of COLUMNS."""
+    bound = (
+        one.found,
+        one.missing_at_most,
+        one.recall_at_least,
+        confidence,
+        one.query.rule,
+        spreadsheet_text(one.query.completion_reason),
+    )
+    last = list(one.rounds)[-1]
+    for number, counts in one.rounds.items():
+        yield (
+            *(one.query.query_id, number, one.pool, one.whole),
+            *(counts.found, counts.unjudged, counts.drawn, counts.hits),
+            *(bound if number == last else (None,) * len(bound)),
+        )
+
+
+FORMAT = Format(
+    key="certificates",
+    title="Certificates",
+    about="How many relevant images of a query, and of the release, can be missing, by random "
+    "audits.",
+    write=write,
+)

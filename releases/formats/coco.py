@@ -1,0 +1,179 @@
+"""COCO JSON of the images, in the layout that iNat24's train.json has.
+
+Categories are species with their lineage, numbered from 0 in the order of their lineage;
+annotations say of which species an image is, and an image without a species has none. Images carry
+their rights holder, their license (null where none is given) and a line of attribution. Labels of
+queries aren't here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import pyarrow as pa
+
+from releases.formats.base import Access, Format, ImageFiles, WrittenFile
+from releases.formats.writing import batches, image_lists, rows, text_file
+from releases.snapshot.licenses import NOT_GIVEN, license_of
+from releases.snapshot.snapshot import Snapshot
+
+_LINEAGE: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")
+_SPECIES: Final = (*_LINEAGE, "scientific_name", "iconic_group", "vernacular_name")
+_LICENSE: Final = ("license", "license_url")
+_IMAGE: Final = (
+    "image_id",
+    "file_name",
+    "width",
+    "height",
+    "rights_holder",
+    "observed_at",
+    "latitude",
+    "longitude",
+    "location_uncertainty",
+    "dataset",
+    "source_id",
+    *_LICENSE,
+    "scientific_name",
+)
+
+
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
+    """Write the document, and where the labels of the test split are hidden coco/images_all.json
+    with all images beside the open ones."""
+    return [
+        _write(part, directory, f"coco/images{ending}.json", access)
+        for ending, part, access in image_lists(snapshot)
+    ]
+
+
+def _write(snapshot: Snapshot, directory: Path, name: str, access: Access) -> WrittenFile:
+    """Write a document piece by piece; it is never held as a whole."""
+    given = (row for row in _distinct(snapshot, _LICENSE) if any(row))
+    licenses = {row: number for number, row in enumerate(given, start=1)}
+    species = {row[6]: row for row in _distinct(snapshot, _SPECIES) if row[6]}
+    numbers = {name: number for number, name in enumerate(species)}
+    marks: list[tuple[int, int]] = []
+    with text_file(directory, name) as file:
+        file.write('{\n"info": ' + _json(_info(snapshot)))
+        _array(
+            file, "licenses", (_license(row[0], row[1], number) for row, number in licenses.items())
+        )
+        _array(file, "categories", (_category(row, numbers[row[6]]) for row in species.values()))
+        _array(file, "images", _images(snapshot, licenses, numbers, marks))
+        _array(
+            file,
+            "annotations",
+            (
+                {"id": number, "image_id": image_id, "category_id": category}
+                for number, (image_id, category) in enumerate(marks, start=1)
+            ),
+        )
+        file.write("\n}\n")
+    return WrittenFile(name, access)
+
+
+def _info(snapshot: Snapshot) -> dict[str, Any]:
+    header = snapshot.header
+    return {
+        "description": f"{header.name}: the images that its judgments and fixed lists name",
+        "version": str(header.version),
+        "year": int(header.made_at[:4]) if header.made_at[:4].isdigit() else None,
+        "contributor": header.made_by,
+        "date_created": header.made_at,
+    }
+
+
+def _distinct(snapshot: Snapshot, columns: Iterable[str]) -> list[tuple[str, ...]]:
+    """The distinct rows of some columns of the images, sorted."""
+    names = list(columns)
+    found: set[tuple[str, ...]] = set()
+    for batch in batches(snapshot, "images", names):
+        groups = pa.Table.from_batches([batch]).group_by(names).aggregate([])
+        found.update(zip(*(groups[name].to_pylist() for name in names), strict=True))
+    return sorted(found)
+
+
+def _license(license: str, url: str, number: int) -> dict[str, Any]:
+    known = license_of(license, url)
+    return {"id": number, "name": license or known.name, "url": url or known.url}
+
+
+def _category(row: tuple[str, ...], number: int) -> dict[str, Any]:
+    *lineage, name, group, common_name = row
+    kingdom, phylum, class_name, order, family, genus = lineage
+    return {
+        "id": number,
+        "name": name,
+        "common_name": common_name,
+        "supercategory": group,
+        "kingdom": kingdom,
+        "phylum": phylum,
+        "class": class_name,
+        "order": order,
+        "family": family,
+        "genus": genus,
+        "specific_epithet": name.removeprefix(f"{genus} ") if name != genus else "",
+    }
+
+
+def _images(
+    snapshot: Snapshot,
+    licenses: dict[tuple[str, ...], int],
+    numbers: dict[str, int],
+    marks: list[tuple[int, int]],
+) -> Iterator[dict[str, Any]]:
+    """Each image; (image id, category id) of those with a species are added to `marks`."""
+    for (
+        image_id, file_name, width, height, holder, date, latitude, longitude, uncertainty,
+        dataset, source_id, license, url, species,
+    ) in rows(snapshot, "images", _IMAGE):  # fmt: skip
+        if species:
+            marks.append((image_id, numbers[species]))
+        yield {
+            "id": image_id,
+            "file_name": file_name,
+            "width": width or None,
+            "height": height or None,
+            "license": licenses.get((license, url)),
+            "rights_holder": holder,
+            "attribution": _attribution(holder, license, url),
+            "date": date or None,
+            "date_captured": date or None,
+            "latitude": latitude,
+            "longitude": longitude,
+            "location_uncertainty": uncertainty,
+            "dataset": dataset,
+            "source_id": source_id,
+        }
+
+
+def _attribution(holder: str, license: str, url: str) -> str:
+    known = license_of(license, url)
+    if known is NOT_GIVEN:
+        terms = "no licence given"
+    else:
+        terms = known.name if known.may_redistribute else license or url
+    return f"{holder}, {terms}" if holder else terms
+
+
+def _array(file: TextIO, key: str, items: Iterable[dict[str, Any]]) -> None:
+    file.write(f',\n"{key}": [')
+    separator = "\n"
+    for item in items:
+        file.write(separator + _json(item))
+        separator = ",\n"
+    file.write("\n]")
+
+
+_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+FORMAT = Format(
+    key="coco",
+    title="COCO JSON",
+    about="The images with species, place, date and attribution, in iNat24's layout.",
+    write=write,
+)

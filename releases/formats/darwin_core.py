@@ -1,0 +1,194 @@
+"""The judged photos as observations: a Darwin Core Archive of the validation split, and one of all.
+
+    darwin_core/val/   the photos that were judged for the queries of the validation split
+    darwin_core/all/   those of both splits; where test labels are hidden nothing of it is open
+
+Each is an archive by itself, for GBIF's tools, python-dwca-reader and others:
+
+    occurrence.csv    the core: one observation for each judged photo of an organism, by image id
+    measurement.csv   MeasurementOrFact: whether the photo is relevant to a query, for each judged
+                      pair of these photos, by image id and query id
+    multimedia.csv    Multimedia: the photos that have a public address
+    meta.xml          which column is which term
+    eml.xml           about the archive, by GBIF's metadata profile 1.3
+
+A photo whose species isn't known, or that is flagged to show no organism, is no observation. An
+occurrenceID is made of what the photo is in its source (data set, id there, file's name), so that
+it stays from release to release and is the same for everybody who took in that data set. Columns
+of our own (image_path; query_id, supercategory, category, split) have no term, and readers pass
+over them. Runs of white space are one blank.
+
+Archives: dwc.tdwg.org/text; EML: github.com/gbif/eml-profile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from uuid import NAMESPACE_URL, UUID, uuid5
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import numpy as np
+
+from releases.formats.base import Access, Format, ImageFiles, WrittenFile
+from releases.formats.observations import DC, DWC, eml, observation
+from releases.formats.writing import PairColumns, csv_value, pair_columns, text_file
+from releases.snapshot.snapshot import Header, Snapshot, SnapshotImage
+
+_PHOTOS: Final = uuid5(NAMESPACE_URL, "urn:inquire-annotator:photo")
+
+WriteRow = Callable[[Iterable[Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file of the archive, whose first column is the occurrenceID."""
+
+    file: str
+    row_type: str
+    terms: tuple[str, ...]
+    """The columns after it that are terms: of Dublin Core those in _DUBLIN_CORE."""
+    own: tuple[str, ...] = ()
+    """Columns after those that have no term."""
+
+
+_DUBLIN_CORE: Final = ("license", "rightsHolder", "type", "identifier")
+OCCURRENCE: Final = Table(
+    "occurrence.csv",
+    f"{DWC}Occurrence",
+    ("catalogNumber", "otherCatalogNumbers", "basisOfRecord", "occurrenceStatus", "scientificName",
+     "kingdom", "phylum", "class", "order", "family", "genus", "taxonRank", "vernacularName",
+     "eventDate", "decimalLatitude", "decimalLongitude", "geodeticDatum",
+     "coordinateUncertaintyInMeters", "associatedMedia", "datasetName", "license", "rightsHolder"),
+    ("image_path",),
+)  # fmt: skip
+MEASUREMENT: Final = Table(
+    "measurement.csv",
+    f"{DWC}MeasurementOrFact",
+    ("measurementID", "measurementType", "measurementValue", "measurementMethod",
+     "measurementRemarks"),
+    ("query_id", "supercategory", "category", "split"),
+)  # fmt: skip
+MULTIMEDIA: Final = Table(
+    "multimedia.csv",
+    "http://rs.gbif.org/terms/1.0/Multimedia",
+    ("type", "identifier", "license", "rightsHolder"),
+)
+TABLES: Final = (OCCURRENCE, MEASUREMENT, MULTIMEDIA)
+
+
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
+    """Write both archives; without judged photos of organisms they hold the columns alone."""
+    header = snapshot.header
+    pairs = pair_columns(snapshot)
+    files = []
+    for part, chosen, access in (
+        ("val", pairs.of_split(snapshot, "val"), Access.OPEN),
+        ("all", pairs, Access.LABELS),
+    ):
+        folder = f"darwin_core/{part}"
+        _write_tables(snapshot, directory / folder, chosen)
+        facts = [header.name, header.version, header.made_at, part]
+        package = uuid5(_PHOTOS, json.dumps(facts, ensure_ascii=False)).urn
+        about = eml(header, part, "darwin_core_eml.xml", package)
+        for name, text in (("meta.xml", _meta()), ("eml.xml", about)):
+            with text_file(directory, f"{folder}/{name}") as file:
+                file.write(text)
+        names = (*(table.file for table in TABLES), "meta.xml", "eml.xml")
+        files += [WrittenFile(f"{folder}/{name}", access) for name in names]
+    return files
+
+
+def _write_tables(snapshot: Snapshot, folder: Path, pairs: PairColumns) -> None:
+    """Write the tables in one pass over the images; holds the pairs' columns alone."""
+    header = snapshot.header
+    order = np.lexsort((pairs.query_ids, pairs.image_ids))
+    image_ids = pairs.image_ids[order]
+    with ExitStack() as stack:
+        occurrences, measurements, media = (
+            stack.enter_context(_rows_of(table, folder)) for table in TABLES
+        )
+        for image in snapshot.images():
+            ends = np.searchsorted(image_ids, [image.image_id, image.image_id + 1])
+            judged = order[slice(*ends)]
+            if not len(judged) or not image.scientific_name or image.no_organism:
+                continue
+            photo = _photo(image, header)
+            facts = observation(image, header) | {"associatedMedia": image.address}
+            if not image.dataset:
+                facts["otherCatalogNumbers"] = ""
+            occurrences((photo.urn, *(facts[term] for term in OCCURRENCE.terms), image.file_name))
+            for query_id, relevant in zip(
+                pairs.query_ids[judged].tolist(), pairs.relevant[judged].tolist(), strict=True
+            ):
+                query = snapshot.queries[query_id]
+                about = (
+                    uuid5(photo, f"{header.name}\n{query_id}").urn,
+                    "relevance to the query",
+                    "relevant" if relevant else "not relevant",
+                    f"judged by people: query {query_id} of {facts['datasetName']}",
+                    query.text,
+                )
+                own = (query_id, query.supercategory, query.category, query.split)
+                measurements((photo.urn, *about, *own))
+            if image.address:
+                rights = (facts["license"], facts["rightsHolder"])
+                media((photo.urn, "StillImage", image.address, *rights))
+
+
+@contextmanager
+def _rows_of(table: Table, folder: Path) -> Iterator[WriteRow]:
+    """Give a function that writes a row of a table."""
+    with text_file(folder, table.file) as file:
+
+        def write_row(values: Iterable[Any]) -> None:
+            cells = (" ".join(one.split()) if isinstance(one, str) else one for one in values)
+            file.write(",".join(map(csv_value, cells)) + "\n")
+
+        write_row(("occurrenceID", *table.terms, *table.own))
+        yield write_row
+
+
+def _photo(image: SnapshotImage, header: Header) -> UUID:
+    """What the photo is called everywhere. One that isn't in the corpus is known by its benchmark's
+    name and its id there."""
+    source = (image.dataset or header.name, image.source_id or str(image.image_id))
+    name = PurePosixPath(image.file_name).name
+    return uuid5(_PHOTOS, json.dumps([*source, name], ensure_ascii=False))
+
+
+def _meta() -> str:
+    root = Element("archive", {"xmlns": "http://rs.tdwg.org/dwc/text/", "metadata": "eml.xml"})
+    for table in TABLES:
+        core = table is OCCURRENCE
+        part = SubElement(
+            root,
+            "core" if core else "extension",
+            encoding="UTF-8",
+            fieldsTerminatedBy=",",
+            linesTerminatedBy="\\n",
+            fieldsEnclosedBy='"',
+            ignoreHeaderLines="1",
+            rowType=table.row_type,
+        )
+        SubElement(SubElement(part, "files"), "location").text = table.file
+        SubElement(part, "id" if core else "coreid", index="0")
+        if core:
+            SubElement(part, "field", index="0", term=f"{DWC}occurrenceID")
+        for index, term in enumerate(table.terms, start=1):
+            term = (DC if term in _DUBLIN_CORE else DWC) + term
+            SubElement(part, "field", index=str(index), term=term)
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+FORMAT = Format(
+    key="darwin-core",
+    title="Darwin Core",
+    about="The judged photos as observations: species, date, place, license, and their relevance.",
+    write=write,
+)

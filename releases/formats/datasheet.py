@@ -1,0 +1,392 @@
+"""DATASHEET.md: the questions of "Datasheets for Datasets", answered from the data by the template
+datasheet.md; and left_open.csv (left_open_val.csv of the validation split): the queries that were
+completed with something left open, and why.
+
+Questions: T. Gebru et al., "Datasheets for Datasets", Communications of the ACM 64 (12), 2021,
+without those that only ask for other comments. What the data can't answer is left to the
+maintainers. Where the labels of the test split are hidden, every figure of labels is of the
+validation split; a reviewer's reason may say what a label is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
+from math import floor
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from labeling.judging.reliability import Reliability
+from labeling.judging.sources import JudgmentSource
+from releases.formats.base import Access, Format, ImageFiles, WrittenFile
+from releases.formats.writing import (
+    ACCESS,
+    SPLIT_NAMES,
+    batches,
+    counted,
+    pair_columns,
+    percent,
+    plain,
+    share,
+    spreadsheet_text,
+    text_file,
+    write_csv,
+)
+from releases.snapshot.certificates import certificates
+from releases.snapshot.figures import (
+    Spread,
+    by_split,
+    count_per_query,
+    grouped,
+    judging_seconds,
+    release_reliability,
+    votes_of_pairs,
+)
+from releases.snapshot.licenses import UNKNOWN, License, license_of
+from releases.snapshot.qrels import fit
+from releases.snapshot.release_certificate import (
+    ReleaseCertificate,
+    release_certificate,
+)
+from releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
+
+FILE_NAME: Final = "DATASHEET.md"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFacts:
+    """The judged pairs of a split."""
+
+    name: str
+    pairs: int
+    relevant: int
+    judged_per_query: Spread | None
+    relevant_per_query: Spread | None
+    without_relevant: int
+    """Queries without any relevant image."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFacts:
+    """The single judgments."""
+
+    judgments: int
+    unsure: int
+    seconds: Spread | None
+    """Of the judgments whose time is known."""
+    timed: int
+    sources: list[tuple[str, int]]
+    """Most judgments first."""
+    votes: Counter[int]
+    """Number of people who judged a pair -> pairs."""
+    agreement: Reliability
+    """Over the pairs that two people or more judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListFacts:
+    """The candidate lists and the fixed lists; counts of queries unless said otherwise."""
+
+    filtered: int
+    """With a species filter."""
+    listed: int
+    """With a candidate list."""
+    cut: int
+    """Whose list holds fewer images than were within the filter."""
+    unfinished: int
+    """Whose list isn't judged to its end."""
+    fixed: int
+    """With a fixed list."""
+    fit: int
+    """Whose fixed list is fit for re-ranking."""
+    fixed_images: int
+    """Images of the fixed lists."""
+    fixed_unjudged: int
+    """Images of the fixed lists without a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFacts:
+    """The queries' certificates."""
+
+    queries: int
+    """Audited ones."""
+    whole: int
+    """Of these, whose pool holds all images of the filter."""
+    recall: Spread | None
+    """Of the bounds in percent, over the queries with anything found."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """The images that a pair or a fixed list names."""
+
+    images: int
+    species: int
+    """Different ones."""
+    with_species: int
+    with_place: int
+    with_date: int
+    with_holder: int
+    first_date: str
+    last_date: str
+    """Of the observations, ISO 8601 dates; empty where no image has one."""
+    datasets: list[str]
+    licenses: list[tuple[License, int]]
+    """With the number of their images, most first, then by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that the template shows."""
+
+    header: Header
+    queries: list[SnapshotQuery]
+    labeled: int
+    """Queries that labels and lists are counted of: all, or those of the validation split where the
+    labels of the test split are hidden."""
+    splits: dict[str, SplitFacts]
+    """Of the splits that labels are counted of."""
+    labels: LabelFacts
+    lists: ListFacts
+    images: ImageFacts
+    audits: AuditFacts | None
+    """None where no query of these was audited."""
+    release_audits: ReleaseCertificate | None
+    """The release's own certificate, of these queries; None where there is none."""
+    names = SPLIT_NAMES
+
+    @property
+    def queries_by_split(self) -> list[int]:
+        """Number of queries of each split."""
+        return list(by_split(self.queries).values())
+
+    def grouped(self, *names: str) -> list[tuple[tuple[str | None, ...], list[int]]]:
+        """(the values of these fields, queries of each split)."""
+        return [(key, list(counts.values())) for key, counts in grouped(self.queries, *names)]
+
+    @property
+    def scientific_terms(self) -> list[bool]:
+        """Of the queries of which it is known."""
+        terms = (query.scientific_terms for query in self.queries)
+        return [term for term in terms if term is not None]
+
+    @property
+    def left_open(self) -> int:
+        """Queries that were completed with something left open."""
+        return sum(bool(query.left_open) for query in self.queries)
+
+
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
+    """Write the datasheet, and the lists of what was left open where anything was."""
+    with text_file(directory, FILE_NAME) as file:
+        file.write(_filled_in(facts_of(snapshot)))
+    return [WrittenFile(FILE_NAME, Access.OPEN), *_left_open(snapshot, directory)]
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {"plain": plain, "thousands": "{:,}".format}
+    environment.globals |= {
+        "counted": counted,
+        "duration": _duration,
+        "percent": percent,
+        "percent_down": lambda value: f"{floor(10 * value) / 10:g}",
+        "share": share,
+        "sources": {str(one): one.words for one in JudgmentSource},
+    }
+    return environment.from_string(Path(__file__).with_suffix(".md").read_text(encoding="utf-8"))
+
+
+def _filled_in(facts: Facts) -> str:
+    blocks: list[list[str]] = [[]]
+    for line in _template().render(f=facts).splitlines():
+        block = blocks[-1]
+        if not line.strip():
+            blocks.append([])
+        elif not block or line.startswith(("|", "- ")):
+            block.append(line)
+        else:
+            block[-1] += " " + line.strip()
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _duration(seconds: float) -> str:
+    hours = seconds / 3600
+    return f"{hours:,.1f} hours" if hours >= 1 else f"{seconds / 60:.1f} minutes"
+
+
+def _left_open(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
+    files = []
+    for name, access, queries in (
+        ("left_open.csv", Access.LABELS, snapshot.queries),
+        ("left_open_val.csv", Access.OPEN, snapshot.queries_of("val")),
+    ):
+        lines = [
+            (query.query_id, query.left_open, spreadsheet_text(query.completion_reason))
+            for query in queries.values()
+            if query.left_open
+        ]
+        if lines:
+            header = ("query_id", "left_open", "reason")
+            files.append(write_csv(directory, name, access, header, lines))
+    return files
+
+
+def facts_of(snapshot: Snapshot) -> Facts:
+    """Count everything; no figure is of a single image."""
+    labeled = snapshot.open
+    return Facts(
+        header=snapshot.header,
+        queries=list(labeled.queries.values()),
+        labeled=len(labeled.labeled_queries),
+        splits={
+            split: split_facts(labeled, split)
+            for split in ACCESS
+            if labeled is snapshot or split == "val"
+        },
+        labels=label_facts(labeled),
+        lists=list_facts(labeled),
+        images=image_facts(labeled),
+        audits=audit_facts(labeled),
+        release_audits=release_certificate(labeled, "" if labeled is snapshot else "val"),
+    )
+
+
+def split_facts(snapshot: Snapshot, split: str) -> SplitFacts:
+    """Counts of the judged pairs of a split."""
+    pairs = pair_columns(snapshot).of_split(snapshot, split)
+    ids = list(snapshot.queries_of(split))
+    judged = count_per_query(ids, pairs.query_ids)
+    relevant = count_per_query(ids, pairs.query_ids[pairs.relevant])
+    return SplitFacts(
+        name=SPLIT_NAMES[split],
+        pairs=len(pairs.query_ids),
+        relevant=int(pairs.relevant.sum()),
+        judged_per_query=Spread.of(judged),
+        relevant_per_query=Spread.of(relevant),
+        without_relevant=int((relevant == 0).sum()),
+    )
+
+
+def label_facts(snapshot: Snapshot) -> LabelFacts:
+    """Counts of the single judgments."""
+    sources: Counter[str] = Counter()
+    relevances: Counter[str] = Counter()
+    for batch in batches(snapshot, "judgments", ("source", "relevance")):
+        sources.update(_counts(batch.column(0)))
+        relevances.update(_counts(batch.column(1)))
+    timed = judging_seconds(snapshot)
+    votes = pq.read_table(snapshot.path("pairs"), columns=["votes"])["votes"]
+    return LabelFacts(
+        judgments=relevances.total(),
+        unsure=relevances["unsure"],
+        seconds=Spread.of(timed),
+        timed=len(timed),
+        sources=sorted(sources.items(), key=lambda item: (-item[1], item[0])),
+        votes=_counts(votes),
+        agreement=release_reliability(*votes_of_pairs(snapshot)),
+    )
+
+
+def list_facts(snapshot: Snapshot) -> ListFacts:
+    """Counts of the candidate lists and the fixed lists."""
+    queries = snapshot.labeled_queries.values()
+    listed = [query for query in queries if query.list_size]
+    table = pq.read_table(snapshot.path("pairs"), columns=["query_id", "rank"])
+    ranked = table.filter(pc.is_valid(table["rank"]))["query_id"].to_numpy()
+    judged = count_per_query([query.query_id for query in listed], ranked)
+    labels = snapshot.fixed_labels
+    flags = [
+        [labels.get((query_id, one.image_id)) for one in entries]
+        for query_id, entries in groupby(snapshot.fixed(), key=attrgetter("query_id"))
+        if query_id in snapshot.labeled_queries
+    ]
+    return ListFacts(
+        filtered=sum(bool(query.species) for query in queries),
+        listed=len(listed),
+        cut=sum(query.list_size < query.list_total for query in listed),
+        unfinished=sum(
+            int(count) < query.list_size for count, query in zip(judged, listed, strict=True)
+        ),
+        fixed=len(flags),
+        fit=sum(fit(bool(flag) for flag in one) for one in flags),
+        fixed_images=sum(map(len, flags)),
+        fixed_unjudged=sum(one.count(None) for one in flags),
+    )
+
+
+def audit_facts(snapshot: Snapshot) -> AuditFacts | None:
+    """What the queries' certificates bound."""
+    made = list(certificates(snapshot))
+    if not made:
+        return None
+    bounds = [100 * one.recall_at_least for one in made if one.recall_at_least is not None]
+    return AuditFacts(
+        queries=len(made),
+        whole=sum(one.whole for one in made),
+        recall=Spread.of(np.array(bounds)),
+    )
+
+
+def image_facts(snapshot: Snapshot) -> ImageFacts:
+    """Counts of the images."""
+    texts = ["dataset", "scientific_name", "rights_holder", "observed_at", "license", "license_url"]
+    table = pq.read_table(
+        snapshot.path("images"),
+        columns=[*texts, "latitude", "longitude"],
+        read_dictionary=texts,
+    ).unify_dictionaries()
+    species = _counts(table["scientific_name"])
+    dates = table["observed_at"].filter(pc.not_equal(table["observed_at"], ""))
+    ends = pc.min_max(pc.utf8_slice_codeunits(dates.cast("string"), 0, 10)).as_py()
+    placed = pc.and_(pc.is_valid(table["latitude"]), pc.is_valid(table["longitude"]))
+    licenses: Counter[License] = Counter()
+    groups = table.group_by(["license", "license_url"]).aggregate([([], "count_all")])
+    for row in groups.to_pylist():
+        license = license_of(row["license"], row["license_url"])
+        if license.name == UNKNOWN.name:
+            # A text that isn't known is a license of its own.
+            text = f"{row['license']} {row['license_url']}"
+            license = replace(license, name=" ".join(text.split()))
+        licenses[license] += row["count_all"]
+    return ImageFacts(
+        images=len(table),
+        species=len(set(species) - {""}),
+        with_species=species.total() - species[""],
+        with_place=_count(placed),
+        with_date=len(dates),
+        with_holder=_count(pc.not_equal(table["rights_holder"], "")),
+        first_date=ends["min"] or "",
+        last_date=ends["max"] or "",
+        datasets=sorted(set(_counts(table["dataset"])) - {""}),
+        licenses=sorted(licenses.items(), key=lambda item: (-item[1], item[0].name, item[0].url)),
+    )
+
+
+def _counts(values: pa.Array | pa.ChunkedArray) -> Counter[Any]:
+    return Counter({one["values"]: one["counts"] for one in pc.value_counts(values).to_pylist()})
+
+
+def _count(flags: pa.ChunkedArray) -> int:
+    return int(pc.sum(flags).as_py() or 0)
+
+
+FORMAT = Format(
+    key="datasheet",
+    title="Datasheet",
+    about="The questions of Datasheets for Datasets, answered from the data.",
+    write=write,
+)

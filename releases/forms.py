@@ -1,0 +1,62 @@
+"""Forms of releases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+
+from labeling.queries.models import Benchmark
+from releases.models import Release
+from retrieval.embedding.counts import embedded_models
+
+
+class ReleaseForm(forms.Form):
+    """What an admin chooses for a release."""
+
+    name = forms.CharField(
+        max_length=Release._meta.get_field("name").max_length,
+        label="Name",
+        help_text="A new name begins a benchmark; a name that is there makes its next version.",
+        widget=forms.TextInput(attrs={"list": "release-names", "autocomplete": "off"}),
+    )
+    benchmark = forms.ModelChoiceField(
+        Benchmark.objects.filter(screening=False).order_by("name"),
+        label="Benchmark",
+        help_text="Its completed queries go in. All versions of a name are of one.",
+    )
+    rerank_model = forms.ChoiceField(
+        required=False,
+        label="Fixed lists for re-ranking",
+        help_text="The 100 best images of the whole corpus for each query, by this model.",
+    )
+    include_images = forms.BooleanField(
+        required=False, label="Include the images’ bytes in the Hugging Face folder"
+    )
+
+    test_labels = forms.ChoiceField(
+        choices=Release.TestLabels.choices,
+        initial=Release.TestLabels.HIDDEN,
+        required=False,
+        label="Labels of the test split",
+        help_text="Hidden ones measure runs that weren’t tuned on them. It can’t be changed later.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if Benchmark.objects.filter(screening=False).count() < 2:
+            del self.fields["benchmark"]
+        names = [model.name for model in embedded_models()]
+        field = self.fields["rerank_model"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [("", "No fixed lists"), *((name, name) for name in names)]
+        if settings.EMBEDDING_MODEL in names:
+            field.initial = settings.EMBEDDING_MODEL
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `services.release_create`, of a valid form."""
+        return {
+            key: self.cleaned_data[key] for key in ("rerank_model", "include_images", "test_labels")
+        }

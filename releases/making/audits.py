@@ -1,0 +1,182 @@
+"""What audits drew, as a release takes it in: a query at a time from the database."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from django.db.models import OuterRef, Q, Subquery
+
+from labeling.audits.models import Draw, DrawRound
+from labeling.audits.release_selectors import populations
+from labeling.audits.selectors import contested_label, unpacked
+from labeling.candidates.models import Candidate
+from labeling.judging.progress import consensus_on
+from labeling.queries.models import Benchmark, Query
+from releases.making.labels import complete_queries
+from releases.snapshot.certificates import UNANIMOUS
+from releases.snapshot.snapshot import (
+    AuditedImage,
+    DrawnRound,
+    PoolImage,
+    ReleasedAudit,
+    Seed,
+)
+from retrieval.corpus.models import ImageWithdrawal
+from retrieval.flags.selectors import is_withdrawn
+
+
+def released_audits(benchmark: Benchmark) -> Iterator[tuple[list[DrawnRound], list[PoolImage]]]:
+    """The rounds and the pool, by rank, of each completed query with rounds of its present list, by
+    query id. What they say is counted as `labeling.audits.selectors.audit_state` counts it.
+    """
+    queries = (
+        complete_queries(benchmark)
+        .filter(draw_rounds__isnull=False)
+        .select_related("current_list")
+        .defer("current_list__text_vector")
+        .distinct()
+    )
+    for query in queries:
+        pool = query.current_list
+        if pool is None or not pool.ready:
+            continue
+        rounds = list(query.draw_rounds.filter(candidate_list=pool, size=pool.size))
+        if rounds:
+            yield (
+                [
+                    DrawnRound(query.query_id, one.number, bytes(one.key).hex(), pool.complete)
+                    for one in rounds
+                ],
+                list(_pool(query, rounds)),
+            )
+
+
+def _pool(query: Query, rounds: list[DrawRound]) -> Iterator[PoolImage]:
+    drawable = np.zeros(rounds[0].size, np.int64)
+    for one in rounds:
+        drawable[unpacked(one.drawn_from, one.size)] = one.number
+    draws = {
+        image_id: (number, place)
+        for image_id, number, place in Draw.objects.filter(query=query).values_list(
+            "image_id", "round__number", "place"
+        )
+    }
+    counted = {one.number for one in rounds}
+    ranked = Candidate.objects.filter(list=rounds[0].candidate_list_id, rank__lte=rounds[0].size)
+    images = ranked.order_by("rank").values_list("rank", "image_id")
+    labels = _labels(query)
+    withdrawn = _withdrawn(ranked.values("image"))
+    for rank, image_id in images:
+        number, place = draws.get(image_id, (0, 0))
+        yield PoolImage(
+            query_id=query.query_id,
+            rank=rank,
+            image_id=image_id,
+            label=labels.get(image_id, ""),
+            withdrawn=image_id in withdrawn,
+            drawable=int(drawable[rank - 1]),
+            round=number,
+            place=place if number in counted else 0,
+        )
+
+
+def released_release_audits(
+    benchmark: Benchmark,
+) -> Iterator[tuple[list[ReleasedAudit], list[AuditedImage], list[Seed]]]:
+    """The audits for releases of each query that has any, what they could select, and their seeds,
+    by query id; of queries that aren't completed, those of which something was displayed.
+    """
+    queries = (
+        Query.objects.filter(release_audits__isnull=False, benchmark=benchmark)
+        .filter(Q(state=Query.State.COMPLETE) | Q(release_draws__displayed_at__isnull=False))
+        .select_related("current_list")
+        .defer("current_list__text_vector")
+        .order_by("query_id")
+        .distinct()
+    )
+    for query in queries:
+        yield _release_audits(query)
+
+
+def _release_audits(query: Query) -> tuple[list[ReleasedAudit], list[AuditedImage], list[Seed]]:
+    pool, number = query.current_list, query.query_id
+    selectable = list(populations(query))
+    last = selectable[-1][0]
+    covers = (
+        query.state == Query.State.COMPLETE
+        and pool is not None
+        and (last.candidate_list_id, last.size) == (pool.pk, pool.size)
+    )
+    audits = [
+        ReleasedAudit(
+            query_id=number,
+            audit=one.number,
+            split=query.split,
+            key=bytes(one.release_key.key).hex(),
+            share=one.release_key.share,
+            covers=covers and one == last,
+            unjudged=one.unjudged,
+            found=one.found,
+        )
+        for one, _ in selectable
+    ]
+    labels = _labels(query)
+    of_audit = {image_id: one.number for one, images in selectable for image_id in images}
+    if covers:
+        ranked = Candidate.objects.filter(list=last.candidate_list_id, rank__lte=last.size)
+        for image_id in ranked.values_list("image", flat=True):
+            if image_id not in labels:
+                of_audit.setdefault(image_id, 0)
+    withdrawn = _withdrawn(list(of_audit))
+    draws = query.release_draws.filter(seed_for=None)
+    shown = dict(draws.values_list("image", "displayed_at"))
+    audited = [
+        AuditedImage(
+            query_id=number,
+            image_id=image_id,
+            audit=audit,
+            drawn=image_id in shown,
+            label=labels.get(image_id, "") if image_id in shown else "",
+            withdrawn=image_id in withdrawn,
+        )
+        for image_id, audit in sorted(of_audit.items())
+        if image_id not in withdrawn or shown.get(image_id)
+    ]
+    return audits, audited, _seeds(query)
+
+
+def _seeds(query: Query) -> list[Seed]:
+    """The seeds that were shown, without withdrawn images."""
+    own = query.judgments.filter(annotator=OuterRef("seed_for"), image=OuterRef("image"))
+    shown = (
+        query.release_draws.filter(seed_for__isnull=False, displayed_at__isnull=False)
+        .filter(~is_withdrawn("image"))
+        .annotate(relevance=Subquery(own.values("relevance")))
+        .order_by("image_id", "seed_for_id")
+        .values_list("image_id", "relevance")
+    )
+    return [Seed(query.query_id, image_id, relevance or "") for image_id, relevance in shown]
+
+
+def _withdrawn(images: Any) -> set[int]:
+    """Those of the images, ids or a subquery, that are withdrawn now."""
+    gone = ImageWithdrawal.objects.filter(restored_at=None, image__in=images)
+    return set(gone.values_list("image", flat=True))
+
+
+def _labels(query: Query) -> dict[int, str]:
+    """`PoolImage.label` of the images that have one."""
+    votes: dict[int, set[str]] = defaultdict(set)
+    for image_id, relevance in query.judgments.values_list("image", "relevance"):
+        votes[image_id].add(relevance)
+    contested = {(query.pk, one) for one, relevances in votes.items() if len(relevances) > 1}
+    decided = {
+        image_id: contested_label(agreed) for (_, image_id), agreed in consensus_on(contested)
+    }
+    return {
+        one: decided.get(one) or UNANIMOUS[next(iter(relevances))]
+        for one, relevances in votes.items()
+    }

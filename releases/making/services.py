@@ -1,0 +1,414 @@
+"""Releases: begun, made, written out and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from core import storage
+from core.errors import Conflict
+from core.files import atomic_directory
+from core.jobs.models import Job
+from core.jobs.services import job_advance, job_create, job_retry
+from core.locks import session_lock
+from labeling.audits.release_services import release_keys_end
+from labeling.audits.services import draw_keys_end
+from labeling.queries.benchmarks import benchmark_named
+from labeling.queries.models import Benchmark, default_benchmark
+from releases import selectors
+from releases.making.files import Written, file_steps, files_write
+from releases.making.progress import Progress, Report, job_report
+from releases.making.take_snapshot import SNAPSHOT_STEPS, snapshot_take
+from releases.making.takedown import release_redact
+from releases.models import Release
+from releases.signals import release_made
+from releases.snapshot.manifest import listed_names
+from releases.snapshot.release_files import RELEASE_FILES, SNAPSHOT_FOLDER
+from releases.snapshot.snapshot import OPEN_FOLDER, Snapshot
+from retrieval.corpus.models import ImageTakedown
+from retrieval.embedding.counts import has_embeddings
+from retrieval.embedding.models import EmbeddingModel
+
+JOB_KIND = "export_release"
+
+
+@transaction.atomic
+def release_create(
+    *,
+    name: str,
+    created_by: Any,
+    options: Mapping[str, Any] | None = None,
+    benchmark: Benchmark | None = None,
+) -> Release:
+    """Begin the next version of a name: the row, and the job that makes it.
+
+    `options`: rerank_model, the name of the model whose top 100 are the fixed lists, "" for none
+    (without it: settings.EMBEDDING_MODEL if any image is embedded under it); include_images,
+    whether the Hugging Face folder holds the images' bytes; test_labels, "hidden" (without it) or
+    "public". `benchmark`: whose queries; without it that of the earlier versions, or the only one
+    that there is. A version whose making failed or was
+    cut short is continued, with these options. Raises ValidationError, with the field named,
+    for a name that is blank, too long or holds control characters, that ends like a version or is a
+    number, that is of an imported or another benchmark or of which a version is being made, for an
+    unknown model, and for one benchmark of several that isn't named.
+    """
+    release = release_claim(name=name, created_by=created_by, options=options, benchmark=benchmark)
+    _job_begin(release, created_by)
+    return release
+
+
+@transaction.atomic
+def release_retry(*, release: Release, by: Any) -> Release:
+    """Continue a release whose making failed or was cut short, with its own options.
+
+    Conflict: it is made, being made, or imported.
+    """
+    locked = Release.objects.select_for_update(of=("self",)).get(pk=release.pk)
+    if locked.files_ready:
+        raise Conflict(f"{locked} is made and never changes.")
+    if locked.state in Job.UNFINISHED:
+        raise Conflict(_being_made(locked))
+    if locked.origin != Release.Origin.MADE:
+        raise Conflict("An imported benchmark is imported again, from its files.")
+    _job_begin(locked, by)
+    return locked
+
+
+@transaction.atomic
+def release_claim(
+    *,
+    name: str,
+    created_by: Any,
+    options: Mapping[str, Any] | None = None,
+    origin: str = Release.Origin.MADE,
+    benchmark: Benchmark | None = None,
+) -> Release:
+    """The row of the next version of a name, new or left over from a failure, without a job.
+
+    Arguments and refusals as of `release_create`; all versions of a name are of one origin and one
+    benchmark. Imported ones are of the first.
+    """
+    name = name.strip()
+    if not name.isprintable():
+        raise ValidationError({"name": "The name holds characters that can't be printed."})
+    chosen = _options(options or {})
+    test_labels = (options or {}).get("test_labels") or Release.TestLabels.HIDDEN
+    versions = Release.objects.select_for_update(of=("self",)).filter(name=name)
+    latest = versions.order_by("-version").first()
+    if latest is None and (selectors.VERSIONED.fullmatch(name) or name.isdecimal()):
+        message = f"{name!r} would name a release by its version or number; choose another name."
+        raise ValidationError({"name": message})
+    if latest is not None and latest.origin != origin:
+        kind = "made here" if origin == Release.Origin.IMPORTED else "an imported benchmark"
+        message = f"{name!r} is {kind}; choose another name."
+        raise ValidationError({"name": message})
+    if latest is not None and benchmark not in (None, latest.benchmark):
+        message = f"{name!r} holds queries of {latest.benchmark}; choose another name."
+        raise ValidationError({"name": message})
+    if benchmark is not None and benchmark.screening:
+        message = f"{benchmark} is for screening, and no releases are made of it."
+        raise ValidationError({"benchmark": message})
+    if latest is not None and not latest.files_ready:
+        if latest.state in Job.UNFINISHED:
+            raise ValidationError({"name": _being_made(latest)})
+        latest.options = chosen
+        latest.test_labels = test_labels
+        latest.previous = selectors.release_find(name=latest.name)
+        latest.save(update_fields=["options", "test_labels", "previous"])
+        return latest
+    version = latest.version + 1 if latest else 1
+    if latest is not None:
+        benchmark = latest.benchmark
+    elif origin == Release.Origin.IMPORTED:
+        benchmark = Benchmark.objects.get(pk=default_benchmark())
+    release = Release(
+        name=name,
+        benchmark=benchmark or benchmark_named(""),
+        version=version,
+        origin=origin,
+        test_labels=test_labels,
+        previous=latest,
+        created_by=created_by,
+        options=chosen,
+    )
+    return _insert(release)
+
+
+def _insert(release: Release) -> Release:
+    release.full_clean(validate_unique=False, validate_constraints=False)
+    try:
+        with transaction.atomic():
+            release.save()
+    except IntegrityError:
+        # Another request took the name at this moment.
+        raise ValidationError({"name": _being_made(release)}) from None
+    return release
+
+
+def _being_made(release: Release) -> str:
+    return f"Version {release.version} of {release.name!r} is already being made."
+
+
+def _job_begin(release: Release, by: Any) -> None:
+    if release.job is None or not job_retry(job=release.job):
+        release.job = job_create(
+            kind=JOB_KIND,
+            params={"release": release.pk},
+            created_by=by,
+            title=f"Release {release}",
+        )
+        release.save(update_fields=["job"])
+
+
+def _options(requested: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as they are stored, with what was left open decided."""
+    name = requested.get("rerank_model")
+    if name is None:
+        model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
+        name = model.name if model is not None and has_embeddings(model) else ""
+    elif name and not EmbeddingModel.objects.filter(name=name).exists():
+        known = ", ".join(EmbeddingModel.objects.order_by("name").values_list("name", flat=True))
+        message = f"No image is embedded with {name!r}; known models: {known or 'none'}."
+        raise ValidationError({"rerank_model": message})
+    return {"rerank_model": name, "include_images": bool(requested.get("include_images", False))}
+
+
+#: Writes a snapshot's tables into an empty directory, and reports its steps.
+TakeSnapshot = Callable[[Path, Progress], None]
+
+
+def release_make(
+    *, release: Release, job: Job | None = None, report: Report | None = None
+) -> Release:
+    """Write a release's files and record them; one that is made already is left as it is.
+
+    `report` gets the steps as they advance. See `release_fill`. JobFailed: the model of the fixed
+    lists can't be loaded.
+    """
+
+    def take(directory: Path, progress: Progress) -> None:
+        snapshot_take(release=release, directory=directory, progress=progress)
+
+    return release_fill(release=release, steps=SNAPSHOT_STEPS, take=take, job=job, report=report)
+
+
+def release_fill(
+    *,
+    release: Release,
+    steps: tuple[str, ...],
+    take: TakeSnapshot,
+    job: Job | None = None,
+    report: Report | None = None,
+) -> Release:
+    """Take a snapshot by `take`, whose steps are `steps`, write all files of the release from it,
+    and record them in the row.
+
+    Of two makers one waits, and finds it made. All files appear at once, before the row lists
+    them; killed at any moment, it leaves nothing that doing it again doesn't replace.
+    """
+    with session_lock(release.lock), ExitStack() as stack:
+        release.refresh_from_db()
+        record = stack.enter_context(job_report(job))
+
+        def advanced(steps: object) -> None:
+            record(progress.steps)
+            if report is not None:
+                report(progress.steps)
+
+        progress = Progress((*steps, *file_steps()), advanced)
+        if not release.files_ready:
+            taken_down = set(ImageTakedown.objects.values_list("pk", flat=True))
+            written, ended = _files_make(release, take, progress)
+            _record(release, written, ended)
+            release.refresh_from_db()
+            meanwhile = ImageTakedown.objects.exclude(pk__in=taken_down)
+            release_redact(release=release, image_ids=list(meanwhile.values_list("pk", flat=True)))
+        if job is not None:
+            total = len(progress.steps)
+            job_advance(job=job, done=total - job.done, total=total)
+    release.refresh_from_db()
+    return release
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """The keys of draws that a snapshot reveals."""
+
+    rounds: set[bytes]
+    audits: set[bytes]
+
+
+def _files_make(release: Release, take: TakeSnapshot, progress: Progress) -> tuple[Written, _Ended]:
+    # Replacing: a maker that was killed before its commit may have left a whole directory.
+    with storage.writing_directory(release.directory) as partial:
+        snapshot = Snapshot(partial / SNAPSHOT_FOLDER)
+        snapshot.directory.mkdir()
+        take(snapshot.directory, progress)
+        written = files_write(release=release, directory=partial, progress=progress)
+        rounds = {bytes.fromhex(one.key) for one in snapshot.rounds()}
+        audits = {bytes.fromhex(one.key) for one in snapshot.release_audits()}
+    return written, _Ended(rounds, audits)
+
+
+@transaction.atomic
+def _record(release: Release, written: Written, ended: _Ended) -> None:
+    draw_keys_end(keys=ended.rounds)
+    release_keys_end(keys=ended.audits)
+    counts = written.counts
+    Release.objects.filter(pk=release.pk).update(
+        made_at=Now(),
+        file_list=written.file_list,
+        archive=written.archive,
+        difference=written.difference,
+        header=written.header,
+        val_queries=counts.val_queries,
+        test_queries=counts.test_queries,
+        positives=counts.positives,
+        judgments=counts.judgments or 0,
+    )
+    release_made.send(None, release=release)
+
+
+class ReleaseUnusable(Exception):
+    """A release's files can't be given out; the text says why and what to do."""
+
+
+def release_export(
+    *,
+    name: str,
+    directory: Path,
+    replace: bool = False,
+    new: bool = False,
+    options: Mapping[str, Any] | None = None,
+    benchmark: Benchmark | None = None,
+    report: Report | None = None,
+) -> Release:
+    """Write a release's files to `directory`.
+
+    `new` makes the next version of the name, of this moment and with the options and the benchmark
+    of `services.release_create`; else `name` is as for `selectors.release_named`, and the files are
+    copied as they were made, since a release never changes. `replace` replaces a directory that
+    holds a release and nothing else. Raises `selectors.UnknownRelease`, ValidationError for an
+    impossible name or option, `directories.TargetRefused` for an impossible directory,
+    ReleaseUnusable for lost or damaged files, and JobFailed where the fixed lists can't be made.
+    """
+    replaceable = listed_names(directory) | set(RELEASE_FILES)
+    with atomic_directory(directory, replace=replace, replaceable=replaceable) as partial:
+        if new:
+            claimed = release_claim(
+                name=name, created_by=None, options=options, benchmark=benchmark
+            )
+            release = release_make(release=claimed, report=report)
+        else:
+            release = selectors.release_named(name)
+            if options or benchmark:
+                raise ValidationError(
+                    f"{release} is made and never changes; options are for a new version."
+                )
+        release_copy(release=release, directory=partial)
+    return release
+
+
+def release_copy(*, release: Release, directory: Path) -> None:
+    """Copy a release's files, refusing any that is not what was made (ReleaseUnusable)."""
+    for entry in release.file_list:
+        source, target = release.directory / entry["name"], directory / entry["name"]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with storage.reading(source) as file, target.open("wb") as copy:
+                found = storage.copied(file, copy)
+        except FileNotFoundError:
+            raise ReleaseUnusable(
+                f"{storage.shown(source)} is gone: restore it from a backup, or make a new version."
+            ) from None
+        if found != entry["sha256"]:
+            raise ReleaseUnusable(
+                f"{storage.shown(source)} is not as it was made (its SHA-256 differs): restore it "
+                "from a backup, or make a new version."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A file that is not what it should be."""
+
+    name: str
+    problem: str
+
+
+def release_verify(*, release: Release) -> list[Finding]:
+    """Check every stored file against its SHA-256, and write all files again from the snapshot to
+    compare them byte for byte; what is wrong, by file, empty if nothing is. Files beside the
+    release's own are wrong too.
+
+    A damaged snapshot is named, and nothing is written from it. Raises ReleaseUnusable for a
+    release that isn't made.
+    """
+    if not release.files_ready:
+        raise ReleaseUnusable(f"{release} isn't made yet.")
+    entries = [*release.file_list, *_archives(release)]
+    listed = {entry["name"]: entry for entry in entries}
+    own = {release.directory / name for name in listed} | {
+        Snapshot(release.directory / one).statistics_path for one in (SNAPSHOT_FOLDER, OPEN_FOLDER)
+    }
+    found = {
+        path.relative_to(release.directory).as_posix(): "is none of the release's files"
+        for path in storage.names_below(release.directory)
+        if path not in own
+    }
+    found |= {
+        entry["name"]: problem
+        for entry in entries
+        if (problem := _stored_problem(release.directory / entry["name"], entry))
+    }
+    snapshot_damaged = any(Path(name).parts[0] in (SNAPSHOT_FOLDER, OPEN_FOLDER) for name in found)
+    if not snapshot_damaged:
+        for name, problem in _written_again(release).items():
+            found.setdefault(name, problem)
+    return [Finding(name, found[name]) for name in sorted(found)]
+
+
+def _archives(release: Release) -> list[dict[str, Any]]:
+    return [release.archive, release.archive["open"]] if release.archive else []
+
+
+def _stored_problem(path: Path, entry: dict[str, Any]) -> str:
+    try:
+        with storage.reading(path) as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return "is gone"
+    return "" if found == entry["sha256"] else "is not as it was made"
+
+
+def _written_again(release: Release) -> dict[str, str]:
+    """What comes out differently from the snapshot, by file."""
+    with tempfile.TemporaryDirectory(
+        dir=release.directory.parent, prefix=f".{release.pk}.verifying-"
+    ) as folder:
+        directory = Path(folder)
+        (directory / SNAPSHOT_FOLDER).symlink_to(release.snapshot_directory)
+        progress = Progress(file_steps())
+        written = files_write(release=release, directory=directory, progress=progress)
+    then = {entry["name"]: entry["sha256"] for entry in release.file_list}
+    then |= {entry["name"]: entry["sha256"] for entry in _archives(release)}
+    now = {entry["name"]: entry["sha256"] for entry in written.file_list}
+    now |= {one["name"]: one["sha256"] for one in (written.archive, written.archive["open"])}
+    found = {name: "is not written any more" for name in then if name not in now}
+    found |= {name: "is written now, but wasn't then" for name in now if name not in then}
+    found |= {
+        name: "comes out differently from the snapshot"
+        for name in then
+        if name in now and then[name] != now[name]
+    }
+    return found

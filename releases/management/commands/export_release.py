@@ -1,0 +1,116 @@
+"""`manage.py export_release NAME DIR`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from core.files import TargetRefused, open_as_callers
+from core.jobs.kinds import JobFailed
+from labeling.queries.benchmarks import benchmark_named
+from releases.making.progress import Step
+from releases.making.services import ReleaseUnusable, release_export
+from releases.management.arguments import RELEASE_HELP
+from releases.models import Release
+from releases.selectors import UnknownRelease
+
+
+class Command(BaseCommand):
+    """Make a release of the completed queries, or give out one that is made."""
+
+    help = (
+        "Write the files of the release NAME, in every format, to the directory DIR as they were "
+        "made. With --new, make the next version of NAME first: the completed queries and their "
+        "consensus judgments at this moment."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help=f"{RELEASE_HELP}; with --new the name alone")
+        parser.add_argument(
+            "directory", type=Path, metavar="dir", help="a new or empty directory for the files"
+        )
+        parser.add_argument("--new", action="store_true", help="make the next version of NAME")
+        parser.add_argument(
+            "--benchmark",
+            metavar="NAME",
+            help="whose completed queries go into a new version; needed for the first of a "
+            "name where there are two benchmarks",
+        )
+        parser.add_argument(
+            "--rerank-model",
+            metavar="MODEL",
+            help="whose first 100 are the fixed lists of a new version; '' for none "
+            "(default: EMBEDDING_MODEL)",
+        )
+        parser.add_argument(
+            "--include-images",
+            action="store_true",
+            help="put the images' bytes into a new version's Hugging Face folder",
+        )
+        parser.add_argument(
+            "--test-labels",
+            choices=Release.TestLabels.values,
+            default="",
+            help="who sees the labels of a new version's test split: hidden, reviewers and admins "
+            "alone, or public, researchers too (default: hidden)",
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="replace a directory that holds a release"
+        )
+
+    @open_as_callers()
+    def handle(self, *args: Any, **options: Any) -> None:
+        directory = options["directory"]
+        chosen: dict[str, Any] = {}
+        if options["rerank_model"] is not None:
+            chosen["rerank_model"] = options["rerank_model"]
+        if options["include_images"]:
+            chosen["include_images"] = True
+        if options["test_labels"]:
+            chosen["test_labels"] = options["test_labels"]
+        try:
+            release = release_export(
+                name=options["name"],
+                directory=directory,
+                replace=options["force"],
+                new=options["new"],
+                options=chosen,
+                benchmark=benchmark_named(options["benchmark"]) if options["benchmark"] else None,
+                report=self._report(),
+            )
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        except UnknownRelease as error:
+            raise CommandError(f"{error} --new makes one.") from error
+        except (TargetRefused, ReleaseUnusable, JobFailed) as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"Can't write {directory}: {error}") from error
+        if not options["new"]:
+            self.stdout.write(
+                f"{release} was made on {release.made_at:%Y-%m-%d %H:%M} UTC and never changes: "
+                "its files are written as they were made. "
+                "--new makes the next version, of this moment."
+            )
+        self.stdout.write(
+            f"{release}: {release.val_queries} val and {release.test_queries} test queries, "
+            f"{release.positives} relevant pairs, {release.judgments} judgments in {directory}"
+        )
+        if not release.val_queries + release.test_queries:
+            self.stderr.write("No query is complete, so the files hold only their headers.")
+        for entry in release.file_list:
+            self.stdout.write(f"{entry['sha256']}  {entry['name']}")
+
+    def _report(self) -> Any:
+        """Says each step once, when it begins."""
+        named: set[str] = set()
+
+        def report(steps: Sequence[Step]) -> None:
+            for step in steps:
+                if step.state == "running" and step.title not in named:
+                    named.add(step.title)
+                    self.stderr.write(f"{step.title} …")
+
+        return report

@@ -1,0 +1,239 @@
+"""The releases that there are, and the files of them that a person may have."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from math import floor
+from pathlib import Path
+from typing import Any, Final
+
+from django.db.models import QuerySet
+from django.http import Http404
+
+from core import storage
+from core.ids import id_of
+from core.jobs.models import Job
+from releases.access import file_visible_to, labels_visible_to
+from releases.difference.difference import without_test_labels
+from releases.formats.base import Access
+from releases.formats.certificates import (
+    RELEASE_CERTIFICATE_FILE,
+    VAL_RELEASE_CERTIFICATE_FILE,
+)
+from releases.formats.image_files import REFUSED_FILE
+from releases.formats.registry import FORMATS
+from releases.models import Release
+from releases.snapshot.snapshot import Snapshot
+
+#: The formats' keys of files that no format wrote.
+SNAPSHOT_KEY = "snapshot"
+RELEASE_KEY = "release"
+#: What a list of releases doesn't show, and is long.
+LONG_FIELDS = ("header", "difference", "file_list", "archive")
+#: How a text names one version of a benchmark, as `Release.__str__` writes it.
+VERSIONED: Final = re.compile(r"(.+) v([1-9][0-9]{0,8})", re.DOTALL)
+
+
+class UnknownRelease(LookupError):
+    """No made release has that name; the text says which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """The files of a release that one format wrote."""
+
+    title: str
+    about: str
+    files: list[dict[str, Any]]
+    """Entries of the release's `file_list` that the person may have."""
+    withheld: int
+    """How many more there are."""
+
+
+def releases() -> QuerySet[Release]:
+    """All releases, the newest first, with who made them and their jobs."""
+    # Of the version before, pages only name it: its other fields are long.
+    long = (f"previous__{name}" for name in LONG_FIELDS)
+    related = ("created_by", "job", "previous", "benchmark")
+    return Release.objects.select_related(*related).defer(*long)
+
+
+def release_versions(release: Release) -> list[Release]:
+    """All versions of a release's benchmark, the newest first."""
+    versions = releases().defer(*LONG_FIELDS).filter(name=release.name)
+    return list(versions.order_by("-version"))
+
+
+def release_names() -> list[str]:
+    """The benchmarks that a next version can be made of: what was made here, by name."""
+    made = Release.objects.filter(origin=Release.Origin.MADE)
+    return sorted(set(made.values_list("name", flat=True)))
+
+
+def release_find(*, name: str, version: int | None = None) -> Release | None:
+    """The made release of that name: its latest version, or the one of that version."""
+    made = Release.objects.made().filter(name=name.strip())
+    if version is not None:
+        made = made.filter(version=version)
+    return made.order_by("-version").first()
+
+
+def release_named(text: str) -> Release:
+    """The made release that a person names: "Demo" for the latest version of that benchmark,
+    "Demo v1" for one version, or the number in its page's address. An exact name goes first.
+
+    UnknownRelease: there is none.
+    """
+    name = text.strip()
+    found = release_find(name=name)
+    if found is None and (versioned := VERSIONED.fullmatch(name)):
+        found = release_find(name=versioned[1], version=int(versioned[2]))
+    if found is None and (number := id_of(name)) is not None:
+        found = Release.objects.made().filter(pk=number).first()
+    if found is None:
+        made = Release.objects.made().order_by("name", "version").only("name", "version")
+        known = ", ".join(map(str, made))
+        raise UnknownRelease(
+            f'There is no release "{name}". '
+            + (f"Releases are: {known}." if known else "None is made yet.")
+        )
+    return found
+
+
+def get_release(text: str) -> Release:
+    """The made release that a parameter of an address names, see `release_named`. Http404: there is
+    none."""
+    try:
+        return release_named(text)
+    except UnknownRelease as error:
+        raise Http404(str(error)) from error
+
+
+def release_steps(release: Release) -> list[dict[str, Any]]:
+    """The steps of making a release, in order: title, state, done and total; none before it
+    begins."""
+    steps: list[dict[str, Any]] = release.job.result.get("steps", []) if release.job else []
+    return steps
+
+
+def release_error(release: Release) -> str:
+    """Why making a release failed; empty where it didn't."""
+    if release.state not in (Job.State.FAILED, Job.State.CANCELED):
+        return ""
+    if release.job is None or release.job.state == Job.State.DONE:
+        return "The command that made it was cut short."
+    return release.job.error or "It was canceled."
+
+
+def files_for(user: Any, release: Release) -> list[dict[str, Any]]:
+    """The entries of the files that the user may have."""
+    return [
+        entry for entry in release.file_list if file_visible_to(user, release, access_of(entry))
+    ]
+
+
+def difference_for(user: Any, release: Release) -> dict[str, Any]:
+    """What changed since the version before, as far as the user may know it."""
+    difference: dict[str, Any] = release.difference
+    if labels_visible_to(user, release, "test"):
+        return difference
+    return without_test_labels(difference)
+
+
+def snapshot_for(user: Any, release: Release) -> Snapshot | None:
+    """The snapshot of a made release, without the labels that are hidden from the user; None where
+    its files are lost, or the user may see none."""
+    snapshot = Snapshot(release.snapshot_directory)
+    if not snapshot.directory.is_dir():
+        return None
+    if labels_visible_to(user, release, "test"):
+        return snapshot
+    return snapshot.open if snapshot.open is not snapshot else None
+
+
+def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:
+    """The entry of the list of images that the export left out, where there is one and the user may
+    have it."""
+    named = (entry for entry in files_for(user, release) if entry["name"] == REFUSED_FILE)
+    return next(named, None)
+
+
+def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | None:
+    """What the release's own certificate says, of the validation split alone where the user may not
+    see the test labels; None where there is none. Members as in `ReleaseCertificate`, with the
+    recall and the confidence in percent, rounded down, and `complete`.
+    """
+    whole = labels_visible_to(user, release, "test")
+    name = RELEASE_CERTIFICATE_FILE if whole else VAL_RELEASE_CERTIFICATE_FILE
+    path = release_file_path(release=release, name=name)
+    if path is None or not file_visible_to(user, release, Access.OPEN):
+        return None
+    with storage.reading(path) as file:
+        found: dict[str, Any] = json.load(file)
+    percents = {
+        f"{name}_percent": f"{floor(1000 * value + 1e-9) / 10:g}"
+        for name, value in (
+            ("recall", found["recall_at_least"]),
+            ("confidence", found["confidence"]),
+        )
+        if value is not None
+    }
+    return found | percents | {"complete": found.get("judged") == found["unjudged"]}
+
+
+def access_of(entry: dict[str, Any]) -> Access:
+    """Who may have a listed file."""
+    return Access(entry["access"])
+
+
+def release_file_path(*, release: Release, name: str) -> Path | None:
+    """The path of a file of a release; None if the release isn't made, has no such file or lost it.
+
+    Only names that the release lists are looked for, so a name from outside leads nowhere else.
+    """
+    if release_file_entry(release=release, name=name) is None:
+        return None
+    path = release.directory / name
+    return path if storage.exists(path) else None
+
+
+def release_file_entry(*, release: Release, name: str) -> dict[str, Any] | None:
+    """What a made release lists of a file; None for other names."""
+    entries: list[dict[str, Any]] = release.file_list if release.files_ready else []
+    return next((entry for entry in entries if entry["name"] == name), None)
+
+
+def archive_for(user: Any, release: Release) -> dict[str, Any] | None:
+    """Name, size and SHA-256 of the archive that the user may have: of all files, or of the open
+    ones; None where there is none.
+    """
+    if not release.files_ready or not release.archive:
+        return None
+    if file_visible_to(user, release, Access.LABELS):
+        return {key: release.archive[key] for key in ("name", "size", "sha256")}
+    found: dict[str, Any] | None = release.archive.get("open")
+    return found if file_visible_to(user, release, Access.OPEN) else None
+
+
+def file_groups_for(user: Any, release: Release) -> list[FileGroup]:
+    """A release's files by the format that wrote them, in the formats' order; those that the user
+    may not have are counted.
+    """
+    known = [(one.key, one.title, one.about) for one in FORMATS]
+    known += [
+        (
+            RELEASE_KEY,
+            "About this release",
+            "All files with their checksums (manifest and Croissant), and what changed.",
+        ),
+        (SNAPSHOT_KEY, "Snapshot", "What every other file was written from, in Parquet."),
+    ]
+    groups = []
+    for key, title, about in known:
+        entries = [entry for entry in release.file_list if entry["format"] == key]
+        seen = [entry for entry in entries if file_visible_to(user, release, access_of(entry))]
+        if entries:
+            groups.append(FileGroup(title, about, seen, len(entries) - len(seen)))
+    return groups

@@ -1,0 +1,659 @@
+"""A release's snapshot: everything that its files are written from, in Parquet and one JSON.
+
+    release.json       Header
+    queries.parquet    SnapshotQuery, by query id
+    pairs.parquet      Pair, the consensus of each judged pair, by query id and image id
+    judgments.parquet  JudgmentRow, by query id, image id and annotator
+    images.parquet     SnapshotImage, every image that a pair or the fixed lists name, by image id
+    fixed.parquet      FixedImage, the fixed list of each query for re-ranking, by query id and rank
+    vectors.parquet    QueryVector, the vectors by which images were ranked for a query, by query id
+                       and model; not in snapshots of imported benchmarks
+    model_ranks.parquet      ModelRank, where each model of a query's candidate list ranked its
+                       judged images, by query id, image id and the list's models; not in snapshots
+                       of imported benchmarks, nor in those from before there were pools of models
+    rounds.parquet     DrawnRound, the rounds of audits, by query id and round
+    pools.parquet      PoolImage, every image of the pools that the rounds drew from, by query id
+                       and rank; like the rounds not in snapshots of imported benchmarks, nor in
+                       those from before there were audits
+    release_audits.parquet   ReleasedAudit, the audits for releases, by query id and number; where
+                       the next two are, this is
+    audited.parquet    AuditedImage, what those could select, by query id and image id
+    seeds.parquet      Seed, known positives mixed into them, by query id and image id
+    boxes.parquet      ReleasedBox, the boxes that count, by query id and image id; not in
+                       snapshots of imported benchmarks, nor in those from before there were boxes
+
+The writers of formats read a snapshot and nothing else, no database and no clock, so that equal
+snapshots give equal bytes. Readers stream batches; memory doesn't grow with the corpus.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core import __version__
+from labeling.judging.grades import HIGHEST
+from releases.snapshot.qrels import Qrels
+from releases.snapshot.release_files import JudgmentRow
+
+HEADER_FILE: Final = "release.json"
+#: The folder, beside a snapshot's, of the same without labels of the test split.
+OPEN_FOLDER: Final = "snapshot_open"
+#: Stands in each header, so that a later form can be told from this one.
+FORMATS_VERSION: Final = 2
+ROWS_AT_A_TIME: Final = 20_000
+
+Row = TypeVar("Row")
+
+
+def software() -> str:
+    """This application's name and version, such as "inquire-annotator 0.1.0"."""
+    return f"inquire-annotator {__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class ListModel:
+    """An embedding model that ordered candidate lists."""
+
+    name: str
+    depths: list[int]
+    """The requested depths, ascending."""
+    queries: int
+    """How many of the queries were labeled in its order, or in one that fuses it with others'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Facts about a release as a whole."""
+
+    name: str
+    version: int
+    made_at: str
+    """UTC, ISO 8601."""
+    made_by: str
+    """A user's name; empty where a command made it."""
+    software: str
+    """This application's name and version."""
+    origin: str
+    """"made" or "imported"."""
+    corpus_images: int
+    """Images that aren't withdrawn; 0 where the corpus isn't here."""
+    corpus_species: int
+    corpus_fingerprint: str
+    """SHA-256 over "<image id> <SHA-256 of its file>\\n" of those images by id; empty if none."""
+    models: list[ListModel] = field(default_factory=list)
+    rerank_model: str = ""
+    """Whose top 100 are the fixed lists; empty where there are none."""
+    include_images: bool = False
+    """Whether the Hugging Face folder holds the images' bytes."""
+    consensus: str = ""
+    """The rule by which judgments became relevance, in words."""
+    annotators: int | None = 0
+    """None where an imported benchmark has no judgments."""
+    negatives_known: bool = True
+    """Whether it is known which images were judged and not relevant, for every query."""
+    matched: dict[str, int] | None = None
+    """Of an imported benchmark, how many images are the corpus's by path and by data_set, and how
+    many are absent from it."""
+    confidence: float = 0.95
+    """Of each query's certificate."""
+    test_labels: str = "public"
+    """"hidden" or "public"; "withheld" in a snapshot that leaves them out."""
+    formats: int = FORMATS_VERSION
+    """The version of the formats in which its files are written."""
+    benchmark: str = ""
+    """Whose queries it holds; empty, and not written, where there was only one."""
+    duplicates: dict[str, int] | None = None
+    """How many groups of near-duplicates of the corpus were `found`, and how many decided
+    on in each way (`kept`, `one`, `withdrawn`); None, and not written, where there are none."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """By name, as they are written."""
+        unused = {"benchmark": self.benchmark, "duplicates": self.duplicates}
+        return {k: v for k, v in asdict(self).items() if k not in unused or unused[k]}
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotQuery:
+    """One completed query."""
+
+    query_id: int
+    text: str
+    supercategory: str
+    category: str
+    iconic_group: str | None
+    """Empty where it has none; None where an imported benchmark doesn't say."""
+    split: str
+    """"val" or "test"."""
+    species: list[str]
+    """Scientific names of the species filter; empty for the whole corpus."""
+    guidelines: str
+    scientific_terms: bool | None
+    """None where an imported benchmark doesn't say."""
+    model: str
+    """Under which its candidate list was ordered, the first of several; empty where it has none."""
+    list_depth: int
+    """How many candidates were requested; 0 where it has no list."""
+    list_size: int
+    list_total: int
+    """Embedded images within the filter when the list was frozen."""
+    list_checksum: str
+    annotators: int
+    seconds: float
+    """Active time of all judgments together."""
+    index: int = -1
+    """Its position among all queries sorted by id, as INQUIRE's unnamed column counts; -1: by
+    its place here."""
+    row: int = -1
+    """Its place, from 0, in the file of its split that was imported; -1: by its id. INQUIRE's
+    validation file isn't sorted."""
+    left_open: str = ""
+    """What was unmet, unsure or disputed when a reviewer completed it, in sentences; empty for
+    nothing."""
+    completion_reason: str = ""
+    """Why it was completed all the same; empty where nothing was left open."""
+    rule: str = ""
+    """The stop rule that was met when its last part was handed in; empty for none."""
+    grades: str = ""
+    """Which of four grades are relevant, as `labeling.judging.grades` has it; empty where it was
+    labeled without grades."""
+    pool: list[str] = field(default_factory=list)
+    """The models whose rankings its candidate list fuses; empty for a list of one model."""
+    rounds: int | None = None
+    """How many `DrawnRound`s it has: where these are gone, judgments with the source "audit" don't
+    tell, as they may be of an earlier list. None in snapshots that don't say."""
+    release_audits: int | None = None
+    """The same of its `ReleasedAudit`s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The consensus about one judged pair."""
+
+    query_id: int
+    image_id: int
+    relevant: bool
+    votes: int
+    """How many people judged it."""
+    rank: int | None
+    """The image's in the query's candidate list, from 1; None outside it."""
+    row: int = -1
+    """Of a relevant pair, its place, from 0, in the annotations that were imported; -1: by its ids.
+    INQUIRE's file isn't sorted by image."""
+    grade: int | None = None
+    """From 0 (definitely not) to 3 (definitely); None where the query has no grades, or an imported
+    benchmark doesn't say."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotImage:
+    """One image; empty and None where the corpus doesn't know."""
+
+    image_id: int
+    dataset: str
+    source_id: str
+    file_name: str
+    sha256: str
+    """Of its source file; empty where the image isn't here."""
+    width: int
+    """Pixels, as are heights; 0 where the image isn't here."""
+    height: int
+    scientific_name: str
+    vernacular_name: str
+    """English, or of any language."""
+    kingdom: str
+    phylum: str
+    class_name: str
+    order: str
+    family: str
+    genus: str
+    iconic_group: str
+    license: str
+    license_url: str
+    rights_holder: str
+    observed_at: str
+    """ISO 8601."""
+    latitude: float | None
+    """Degrees, WGS 84."""
+    longitude: float | None
+    location_uncertainty: float | None
+    """Meters."""
+    address: str = ""
+    """Where everybody finds it on the web, absolute; empty where that isn't known."""
+    no_organism: bool = False
+    """Somebody flagged that it shows none, and no reviewer has decided yet."""
+    elevation: float | None = None
+    """Meters."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedImage:
+    """One image of a query's fixed list."""
+
+    query_id: int
+    rank: int
+    """From 1."""
+    image_id: int
+    score: float
+    """Cosine similarity to the text under the header's `rerank_model`."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """The vector of a query's text under a model that ordered its images."""
+
+    query_id: int
+    model: str
+    text: str
+    """As it was when it was encoded."""
+    vector: list[float]
+    """Of about unit length, in half precision. Its inner product with an image's embedding in half
+    precision, computed in double precision, is the score by which candidate lists and fixed lists
+    are ordered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRank:
+    """Where a model of a query's candidate list ranked a judged image. Images that none of them
+    ranked so high have no row: a search or "more like this" brought them."""
+
+    query_id: int
+    image_id: int
+    model: str
+    rank: int
+    """From 1, among the images of the query's filter."""
+    score: float
+    """Cosine similarity to the text under the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRound:
+    """A round of draws from a query's pool, its candidate list as released. Rounds that drew from
+    an earlier list, or from a shorter one, certify nothing and are left out."""
+
+    query_id: int
+    round: int
+    """Its number among the query's rounds, from 1."""
+    key: str
+    """What its draws are ordered by, see `labeling.audits.draws`: hexadecimal. Published, it is
+    not used any more."""
+    whole: bool
+    """Whether the pool holds every image of the query's filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolImage:
+    """An image of the pool of a query that has rounds."""
+
+    query_id: int
+    rank: int
+    """In the query's candidate list, from 1."""
+    image_id: int
+    label: str
+    """By the judgments: "relevant", "not_relevant", "undecided" (unsure, or votes differ, most
+    aren't relevant and no reviewer has decided), or empty for none."""
+    withdrawn: bool
+    """Whether the image was withdrawn from the corpus; its pair and judgments are left out."""
+    drawable: int
+    """The last round that could draw it, 0 for none: each round draws from what the one before
+    left."""
+    round: int
+    """The round that displayed it, of whichever list; 0 for none."""
+    place: int
+    """Among the draws of that round, from 1; 0 where that isn't among the `DrawnRound`s."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedAudit:
+    """An audit for releases of a query, which may itself not be released: what was audited stays in
+    the sum. Without those of other queries of which nothing was ever displayed."""
+
+    query_id: int
+    audit: int
+    """Its number among the query's audits for releases, from 1."""
+    split: str
+    """Of the query: "val" or "test"."""
+    key: str
+    """By which it selected, see `labeling.audits.draws`: hexadecimal."""
+    share: float
+    """With this probability it selected each image."""
+    covers: bool
+    """Whether the query is released with the candidate list that this audit, its last, was of."""
+    unjudged: int
+    """Images that it could select."""
+    found: int
+    """Relevant images of the list when it was drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedImage:
+    """An image that an audit for releases could select, or one of the list of a query so covered
+    that no audit could select and that has no judgment any more. Without images that were withdrawn
+    before they were displayed."""
+
+    query_id: int
+    image_id: int
+    audit: int
+    """The number of the audit; 0 for none."""
+    drawn: bool
+    """Whether it was selected."""
+    label: str
+    """Of a drawn one, as of a `PoolImage`; else empty."""
+    withdrawn: bool
+    """Whether it was withdrawn since; its pair and judgments are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A known positive that was shown to a person who hadn't judged it, among draws."""
+
+    query_id: int
+    image_id: int
+    relevance: str
+    """What they judged; empty where they haven't."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedBox:
+    """A box on an image that is relevant for a query."""
+
+    query_id: int
+    image_id: int
+    x: float
+    """Of its left edge, in pixels of the upright source image, as are the others."""
+    y: float
+    width: float
+    height: float
+    group: bool
+    """Whether it holds several instances that can't be told apart."""
+
+
+TABLES: Final[dict[str, type]] = {
+    "queries": SnapshotQuery,
+    "pairs": Pair,
+    "judgments": JudgmentRow,
+    "images": SnapshotImage,
+    "fixed": FixedImage,
+    "vectors": QueryVector,
+    "model_ranks": ModelRank,
+    "rounds": DrawnRound,
+    "pools": PoolImage,
+    "release_audits": ReleasedAudit,
+    "audited": AuditedImage,
+    "seeds": Seed,
+    "boxes": ReleasedBox,
+}
+
+
+class Snapshot:
+    """A snapshot in a directory, to be read."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @cached_property
+    def header(self) -> Header:
+        """The facts about the release."""
+        data = self.header_data
+        return Header(**data | {"models": [ListModel(**one) for one in data["models"]]})
+
+    @cached_property
+    def header_data(self) -> dict[str, Any]:
+        """The same as it was written."""
+        data: dict[str, Any] = json.loads(
+            (self.directory / HEADER_FILE).read_text(encoding="utf-8")
+        )
+        return data
+
+    @cached_property
+    def queries(self) -> dict[int, SnapshotQuery]:
+        """All queries by id, ascending. ValueError: one stands twice."""
+        rows = list(self._rows("queries", SnapshotQuery))
+        found = {query.query_id: query for query in rows}
+        if len(found) < len(rows):
+            raise ValueError(f"{self.path('queries').name} holds a query twice")
+        return found
+
+    @property
+    def labeled_queries(self) -> dict[int, SnapshotQuery]:
+        """The queries whose labels the snapshot holds, by id, ascending."""
+        return self.queries_of("val") if self.header.test_labels == "withheld" else self.queries
+
+    @cached_property
+    def open(self) -> Snapshot:
+        """What researchers may have of it: itself, or where the labels of the test split are hidden
+        the one without them."""
+        if self.header.test_labels != "hidden":
+            return self
+        return Snapshot(self.directory.parent / OPEN_FOLDER)
+
+    def queries_of(self, split: str) -> dict[int, SnapshotQuery]:
+        """The queries of a split by id, ascending."""
+        return {key: query for key, query in self.queries.items() if query.split == split}
+
+    @cached_property
+    def fixed_labels(self) -> dict[tuple[int, int], bool]:
+        """(query id, image id) -> relevance of the judged images of the fixed lists."""
+        listed = {(one.query_id, one.image_id) for one in self.fixed()}
+        return {
+            (pair.query_id, pair.image_id): pair.relevant
+            for pair in self.pairs()
+            if (pair.query_id, pair.image_id) in listed
+        }
+
+    @property
+    def statistics_path(self) -> Path:
+        """Where the statistics page stores its numbers: the one file in a release's folder that is
+        none of the release's own."""
+        return self.directory.with_name(f"{self.directory.name}_statistics.json")
+
+    @cached_property
+    def image_count(self) -> int:
+        """How many images the snapshot has."""
+        return int(pq.read_metadata(self.path("images")).num_rows)
+
+    def pairs(self) -> Iterator[Pair]:
+        """Every judged pair, by query id and image id."""
+        return self._rows("pairs", Pair)
+
+    def imported_rows(self) -> npt.NDArray[np.int64]:
+        """(n,) `Pair.row` of every pair, -1 throughout in snapshots without this column."""
+        with pq.ParquetFile(self.path("pairs")) as file:
+            if "row" not in file.schema_arrow.names:
+                return np.full(file.metadata.num_rows, -1)
+            rows: npt.NDArray[np.int64] = file.read(["row"])["row"].to_numpy()
+        return rows
+
+    def judgments(self) -> Iterator[JudgmentRow]:
+        """Every judgment, by query id, image id and annotator."""
+        return self._rows("judgments", JudgmentRow)
+
+    def images(self) -> Iterator[SnapshotImage]:
+        """Every image, by id."""
+        return self._rows("images", SnapshotImage)
+
+    def fixed(self) -> Iterator[FixedImage]:
+        """The fixed lists, by query id and rank; of all queries, also those not fit for
+        re-ranking."""
+        return self._rows("fixed", FixedImage)
+
+    def vectors(self) -> Iterator[QueryVector]:
+        """The vectors of the queries' texts, by query id and model."""
+        return self._rows("vectors", QueryVector)
+
+    def model_ranks(self) -> Iterator[ModelRank]:
+        """The ranks of judged images by each model, by query id, image id and the list's models."""
+        return self._rows_if_any("model_ranks", ModelRank)
+
+    def rounds(self) -> Iterator[DrawnRound]:
+        """The rounds of audits, by query id and number."""
+        return self._rows_if_any("rounds", DrawnRound)
+
+    def pools(self) -> Iterator[PoolImage]:
+        """The images of the pools of queries with rounds, by query id and rank."""
+        return self._rows_if_any("pools", PoolImage)
+
+    def release_audits(self) -> Iterator[ReleasedAudit]:
+        """The audits for releases, by query id and number."""
+        return self._rows_if_any("release_audits", ReleasedAudit)
+
+    def audited(self) -> Iterator[AuditedImage]:
+        """What those could select, by query id and image id."""
+        return self._rows_if_any("audited", AuditedImage)
+
+    def seeds(self) -> Iterator[Seed]:
+        """The seeds that were shown, by query id and image id."""
+        return self._rows_if_any("seeds", Seed)
+
+    def boxes(self) -> Iterator[ReleasedBox]:
+        """The boxes that count, by query id and image id."""
+        return self._rows_if_any("boxes", ReleasedBox)
+
+    @cached_property
+    def graded_queries(self) -> list[int]:
+        """The ids of the queries that were labeled with grades, ascending."""
+        return [query_id for query_id, query in self.queries.items() if query.grades]
+
+    def gains(self) -> npt.NDArray[np.int64] | None:
+        """(n,) of every pair its grade; where a query has none, or for a pair without one, what
+        stands for it. None where no query has grades."""
+        if not self.graded_queries:
+            return None
+        table = pq.read_table(
+            self.path("pairs"), columns=["query_id", "image_id", "relevant", "grade"]
+        )
+        return gains_of(table, self.graded_queries)
+
+    def qrels(self) -> Qrels:
+        """The consensus as arrays; all queries of the release."""
+        table = pq.read_table(self.path("pairs"), columns=["query_id", "image_id", "relevant"])
+        query_ids, image_ids, relevant = (table[name].to_numpy() for name in table.column_names)
+        return Qrels.from_arrays(self.queries, query_ids, image_ids, relevant, self.gains())
+
+    def path(self, table: str) -> Path:
+        """Where a table's file is."""
+        return self.directory / f"{table}.parquet"
+
+    def _rows_if_any(self, table: str, row: type[Row]) -> Iterator[Row]:
+        """None where an earlier version wrote the snapshot, or a benchmark was imported."""
+        return self._rows(table, row) if self.path(table).exists() else iter(())
+
+    def _rows(self, table: str, row: type[Row]) -> Iterator[Row]:
+        with pq.ParquetFile(self.path(table)) as file:
+            for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME):
+                columns = [column.to_pylist() for column in batch.columns]
+                for values in zip(*columns, strict=True):
+                    yield row(*values)
+
+
+class SnapshotWriter:
+    """Writes a snapshot into an empty directory, table by table."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def header(self, header: Header) -> None:
+        """Write the facts about the release."""
+        write_header(self.directory, header.values)
+
+    def table(self, name: str, rows: Iterable[Any]) -> int:
+        """Write a whole table from rows in its order, without holding them; how many."""
+        count = 0
+        with self.rows(name) as write:
+            for row in rows:
+                write(row)
+                count += 1
+        return count
+
+    def arrow(self, name: str, table: pa.Table) -> None:
+        """Write a whole table that is in its order, of the columns that the snapshot has."""
+        schema = schema_of(TABLES[name])
+        rows = table.select(schema.names).cast(schema)
+        with pq.ParquetWriter(self._path(name), schema, compression="zstd") as file:
+            file.write_table(rows, row_group_size=ROWS_AT_A_TIME)
+
+    @contextmanager
+    def rows(self, name: str) -> Iterator[Callable[[Any], None]]:
+        """Give a function that writes one row of a table; the table is whole after the block."""
+        row_type = TABLES[name]
+        schema = schema_of(row_type)
+        names = schema.names
+        waiting: list[Any] = []
+        with pq.ParquetWriter(self._path(name), schema, compression="zstd") as file:
+
+            def flush() -> None:
+                columns = [
+                    pa.array(
+                        [getattr(row, column) for row in waiting], type=schema.field(column).type
+                    )
+                    for column in names
+                ]
+                file.write_batch(pa.record_batch(columns, schema=schema))
+                waiting.clear()
+
+            def write(row: Any) -> None:
+                waiting.append(row)
+                if len(waiting) >= ROWS_AT_A_TIME:
+                    flush()
+
+            yield write
+            flush()
+
+    def _path(self, table: str) -> Path:
+        return self.directory / f"{table}.parquet"
+
+
+def write_header(directory: Path, content: Mapping[str, Any]) -> None:
+    """Write the facts about a release into a snapshot's directory."""
+    text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+    (directory / HEADER_FILE).write_text(text, encoding="utf-8")
+
+
+def gains_of(pairs: pa.Table, graded: Collection[int]) -> npt.NDArray[np.int64]:
+    """(n,) gains of pairs with the columns query_id, relevant and grade, of which the queries
+    `graded` have grades: a pair's grade, 1 or 0 in other queries. A relevant pair without a grade
+    counts as definitely relevant, another as definitely not."""
+    relevant = pairs["relevant"].to_numpy().astype(np.int64)
+    inside = np.isin(pairs["query_id"].to_numpy(), list(graded))
+    grades = pairs["grade"].fill_null(-1).to_numpy()
+    gains: npt.NDArray[np.int64] = np.where(
+        inside, np.where(grades < 0, relevant * HIGHEST, grades), relevant
+    )
+    return gains
+
+
+def schema_of(row_type: type) -> pa.Schema:
+    """The Parquet schema of a table's rows."""
+    hints = typing.get_type_hints(row_type)
+    return pa.schema(
+        [_arrow_field(one.name, hints[one.name]) for one in dataclasses.fields(row_type)]
+    )
+
+
+def _arrow_field(name: str, hint: Any) -> pa.Field:
+    nullable = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    if nullable:
+        hint = next(one for one in typing.get_args(hint) if one is not type(None))
+    kinds: dict[Any, pa.DataType] = {
+        int: pa.int64(),
+        float: pa.float64(),
+        bool: pa.bool_(),
+        str: pa.string(),
+        list[str]: pa.list_(pa.string()),
+        list[float]: pa.list_(pa.float32()),
+    }
+    return pa.field(name, kinds[hint], nullable=nullable)

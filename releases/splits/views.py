@@ -1,0 +1,120 @@
+"""The page on which an admin draws which queries are for validation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from core.access import Role, require_role
+from labeling.lifecycle.splitting import (
+    LARGEST_SEED,
+    SplitChanged,
+    SplitPlan,
+    queries_split,
+    split_plan,
+)
+from labeling.queries.models import Benchmark
+from releases.making.labels import complete_queries
+from releases.splits.selectors import released_queries_by_id
+
+#: INQUIRE's: 50 of 250.
+USUAL = {"val_share": 0.2, "seed": 0, "stratify": True}
+SHOWN_QUERIES = 50
+
+
+class SplitForm(forms.Form):
+    """How to draw."""
+
+    benchmark = forms.ModelChoiceField(
+        Benchmark.objects.filter(screening=False),
+        required=False,
+        empty_label=None,
+        to_field_name="name",
+    )
+    val_share = forms.FloatField(
+        min_value=0,
+        max_value=1,
+        label="Share for validation",
+        help_text="From 0 to 1. INQUIRE has 50 of 250: 0.2.",
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+    seed = forms.IntegerField(
+        min_value=0,
+        max_value=LARGEST_SEED,
+        label="Seed",
+        help_text="The same queries with the same seed give the same draw.",
+    )
+    stratify = forms.BooleanField(required=False, label="Meet the share in each category")
+    redraw = forms.BooleanField(required=False, label="Draw all anew, also what is settled")
+    unfinished = forms.BooleanField(required=False, label="Also queries that aren’t complete yet")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if Benchmark.objects.filter(screening=False).count() < 2:
+            del self.fields["benchmark"]
+
+    @property
+    def choices(self) -> list[forms.BoundField]:
+        """The boxes to tick."""
+        return [self[name] for name in ("stratify", "redraw", "unfinished")]
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The fields of a form that is right, or the usual ones before any were sent."""
+        return self.cleaned_data if self.is_bound else USUAL
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def split_queries(request: HttpRequest) -> HttpResponse:
+    """Show what a draw would do, and do what was shown."""
+    require_role(request.user, Role.ADMIN)
+    given = request.POST if request.method == "POST" else request.GET
+    form = SplitForm(given if "seed" in given else None, initial=USUAL, auto_id="split-%s")
+    released = released_queries_by_id()
+    if request.method == "POST" and form.is_valid():
+        try:
+            plan = queries_split(
+                by=request.user,
+                **form.cleaned_data,
+                released=released,
+                expected=request.POST.get("expected", ""),
+            )
+            moved = len(plan.moved)
+            messages.success(
+                request,
+                f"The splits are drawn: {plan.sum.val} for validation and {plan.sum.test} for "
+                f"testing. {moved} {'query has' if moved == 1 else 'queries have'} changed splits.",
+            )
+            return redirect("split-queries")
+        except SplitChanged as error:
+            messages.error(request, str(error))
+    context: dict[str, Any] = {
+        "form": form,
+        "complete": complete_queries().count(),
+    }
+    shown = _shown(form, released)
+    if shown is not None:
+        context |= {
+            "plan": shown,
+            "chosen": form.chosen.items(),
+            "moved": [
+                (one, shown.before[one], shown.after[one], shown.released.get(one, ""))
+                for one in shown.moved[:SHOWN_QUERIES]
+            ],
+            "more_moved": max(len(shown.moved) - SHOWN_QUERIES, 0),
+        }
+    return render(request, "releases/split.html", context)
+
+
+def _shown(form: SplitForm, released: dict[int, str]) -> SplitPlan | None:
+    """What would be done with the form's fields, or with the usual ones before any were sent."""
+    if form.is_bound and not form.is_valid():
+        return None
+    return split_plan(**form.chosen, released=released)

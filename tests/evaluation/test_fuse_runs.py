@@ -1,0 +1,102 @@
+"""Fusing runs by the leaderboard's button and by the command, and what a run declares."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from core.jobs.services import job_slice_run
+from evaluation.leaderboard.selectors import board_runs
+from evaluation.runs.models import Run, Submission
+from evaluation.runs.services import rankings_on, run_publish
+from tests.conftest import client_of
+from tests.evaluation.runs import scored_run
+from tests.evaluation.test_leaderboard_pages import STRONG, WEAK
+from tests.releases.toy_release import toy_release
+
+
+@pytest.fixture
+def release(db, var_dir):
+    return toy_release()
+
+
+@pytest.fixture
+def runs(release, admin):
+    """Two published runs, and a private one of the admin with the validation query alone."""
+    both = [
+        run_publish(run=scored_run(release, orders, name=name))
+        for name, orders in (("weak", WEAK), ("strong", STRONG))
+    ]
+    return [*both, scored_run(release, {1: [4, 1]}, name="val", owner=admin)]
+
+
+def test_the_button_makes_a_private_run(release, runs, researcher, annotator, client):
+    browser, address = client_of(researcher), f"/releases/{release.pk}/fuse/"
+    page = browser.get(f"/releases/{release.pk}/leaderboard/")
+    assert [run.name for run in page.context["fusible"]] == ["strong", "weak"]
+    chosen = {"run": [run.pk for run in runs[:2]], "method": "rrf"}
+    answer = browser.post(address, chosen)
+    fused = Run.objects.get(kind=Run.Kind.FUSION)
+    assert answer["Location"] == f"/runs/{fused.pk}/"
+    assert (fused.name, fused.owner, fused.published) == ("RRF of weak, strong", researcher, False)
+    assert Submission.objects.get().test_split
+    job_slice_run(job_id=fused.job_id)
+    fused.refresh_from_db()
+    # Of query 1: 1 at the ranks 2 and 1, 4 at 3 and 2, 2 at 1 alone; the runs have three images.
+    found = rankings_on(fused, release)
+    assert {query: one.image_ids.tolist() for query, one in found.items()} == {
+        1: [1, 4, 2],
+        2: [2, 5],
+        3: [3, 4, 5, 1],
+        4: [1],
+    }
+    assert fused.ready
+    assert fused.second_stages.count() == 2
+    assert "Fusion of runs" in browser.get(answer["Location"]).content.decode()
+    # Again, nothing is read again.
+    job_slice_run(job_id=fused.job_id)
+    best = fused.second_stages.first()
+    for numbers, problem in (
+        ([runs[0].pk], "Choose 2 to 10"),
+        ([runs[0].pk, runs[2].pk], "Choose 2 to 10"),  # the private run isn't there for them
+        ([runs[0].pk, best.pk], "Choose 2 to 10"),
+    ):
+        refused = browser.post(address, {"run": numbers}, follow=True)
+        assert problem in refused.content.decode()
+    assert browser.post(address, chosen | {"method": "borda"}).status_code == 404
+    assert client_of(annotator).post(address, chosen).status_code == 403
+    assert client.post(address, chosen).status_code == 302
+    assert Run.objects.filter(kind=Run.Kind.FUSION).count() == 1
+
+
+def test_the_command_keeps_the_splits_that_all_runs_hold(release, runs, researcher, capsys):
+    numbers = [str(run.pk) for run in runs]
+    call_command("fuse_runs", *numbers, "--method", "combmnz", "--normalization", "z", "--publish")
+    fused = Run.objects.get(kind=Run.Kind.FUSION)
+    assert fused.name == "CombMNZ (z-score) of weak, strong, val"
+    job_slice_run(job_id=fused.job_id)
+    fused.refresh_from_db()
+    assert (fused.val_queries, fused.test_queries, fused.published) == (1, 0, True)
+    assert not Submission.objects.exists()
+    board = board_runs(release, Run.Task.FULL, researcher).board("val")
+    assert len(board.runs) > len(board_runs(release, Run.Task.FULL, researcher).board("test").runs)
+    for wrong, text in (([numbers[0], numbers[0]], "different"), (["999", "1"], "no run 999")):
+        with pytest.raises(CommandError, match=text):
+            call_command("fuse_runs", *wrong)
+
+
+def test_declared_data_are_shown_and_exported(release, runs, researcher):
+    run = scored_run(release, WEAK, name="mine", owner=researcher)
+    browser = client_of(researcher)
+    card = {"name": "mine", "code": "https://example.org/code", "tuning": "zero_shot"}
+    assert browser.post(f"/runs/{run.pk}/card/", card).status_code == 302
+    page = browser.get(f"/runs/{run.pk}/").content.decode()
+    assert 'href="https://example.org/code"' in page
+    assert "<dt>Tuning</dt><dd>zero-shot</dd>" in page
+    assert browser.post(f"/runs/{run.pk}/card/", card | {"tuning": "maybe"}).status_code == 200
+    run_publish(run=run)
+    shown = browser.get(f"/releases/{release.pk}/leaderboard.json").json()["tasks"]["full"]["runs"]
+    [mine] = [one for one in shown if one["name"] == "mine"]
+    assert (mine["code"], mine["tuning"]) == (card["code"], "zero_shot")
+    told = browser.get(f"/api/runs/{run.pk}/").json()
+    assert (told["code"], told["tuning"]) == (card["code"], "zero_shot")

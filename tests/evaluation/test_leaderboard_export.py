@@ -1,0 +1,151 @@
+"""The leaderboard's exports, read with other people's libraries."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluation.runs.services import run_publish
+from releases.charts import SIZES
+from releases.models import Release
+from tests.evaluation.runs import scored_run
+from tests.evaluation.test_leaderboard_pages import STRONG, WEAK
+from tests.releases.charts import drawings, specifications
+from tests.releases.conftest import World
+from tests.releases.toy_release import toy_release
+
+pytestmark = pytest.mark.django_db
+
+QUOTED = "weak, <b>“quoted”</b>"
+
+
+@pytest.fixture(scope="module")
+def release(world: World) -> Release:
+    """Two published runs and a private one."""
+    made = toy_release(name="Toy, quoted")
+    for name, orders in ((QUOTED, WEAK), ("strong", STRONG)):
+        run_publish(run=scored_run(made, orders, name=name, parameters=150 + len(name)))
+    scored_run(made, WEAK, name="a secret method", owner=world.person("researcher"))
+    return made
+
+
+@pytest.fixture
+def board(release: Release, world: World) -> Callable[[str], str]:
+    """`board("csv")` is the text of an export as others than its owner have it."""
+
+    def fetch(extension: str) -> str:
+        answer = world.client("reviewer").get(f"/releases/{release.pk}/leaderboard.{extension}")
+        name = f"toy-quoted-v1-leaderboard.{extension}"
+        assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
+        text = answer.content.decode()
+        assert "a secret method" not in text
+        return text
+
+    return fetch
+
+
+def test_pandas_reads_the_csv(board):
+    table = pd.read_csv(io.StringIO(board("csv")))
+    own = table[(table["name"] == QUOTED) & (table["split"] == "test")]
+    whole = own[own["subset"] == "all"].iloc[0]
+    assert whole["AP@50"] == pytest.approx(1 / 6)
+    assert whole["queries"] == 2
+    assert 0 <= whole["AP@50_low"] <= whole["AP@50"] <= whole["AP@50_high"] <= 1
+    by_subset = dict(zip(own["subset"], own["AP@50"], strict=True))
+    assert by_subset["supercategory:Context"] == pytest.approx(1 / 3)
+    assert by_subset["category:Species ID"] == 0
+    assert set(table["split"]) == {"test", "val", "both"}
+    assert whole["parameters"] == 150 + len(QUOTED)
+    best = (table["kind"] == "best").to_list()
+    assert best == sorted(best)
+    assert any(best)
+
+
+def test_no_text_of_the_csv_is_taken_for_a_formula(release, board):
+    run = scored_run(release, WEAK, name='=HYPERLINK("x")', training_data="@SUM(1)")
+    run_publish(run=run)
+    table = pd.read_csv(io.StringIO(board("csv")))
+    assert '\'=HYPERLINK("x")' in set(table["name"])
+    assert set(table["training_data"].dropna()) == {"'@SUM(1)"}
+    assert '\'=HYPERLINK("x")' in set(table["first_stage"].dropna())
+
+
+def test_json_tells_runs_with_their_scores(board):
+    shown = json.loads(board("json"))
+    assert (shown["release"], shown["version"]) == ("Toy, quoted", 1)
+    runs = {run["name"]: run for run in shown["tasks"]["full"]["runs"]}
+    strong = runs["strong"]
+    assert strong["scores"]["test"]["all"]["measures"]["AP@50"] == 1
+    assert strong["scores"]["test"]["all"]["intervals"]["AP@50"] == [1, 1]
+    assert strong["groups"]["test"] == "a"
+    assert set(runs) == {QUOTED, "strong"}
+    best = shown["tasks"]["full"]["best_possible"]
+    assert {one["kind"] for one in best} == {"best"}
+    assert "groups" not in best[0]
+    assert best[0]["scores"]["test"]["all"]["queries"] == 2
+    assert shown["tasks"]["rerank"]["runs"] == []
+
+
+class Addresses(HTMLParser):
+    """What a page would fetch, and its texts."""
+
+    def __init__(self):
+        super().__init__()
+        self.fetched = []
+        self.tags = []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        shown = dict(attributes)
+        if tag != "a":
+            self.fetched += [shown[name] for name in ("src", "href", "action") if shown.get(name)]
+
+
+def test_the_web_page_stands_alone(board):
+    text = board("html")
+    page = Addresses()
+    page.feed(text)
+    assert page.fetched == ["data:,"]
+    # But for the library that draws the charts.
+    assert not re.search(r"@import|url\(", re.sub(r"<script>.*?</script>", "", text, flags=re.S))
+    assert "weak, &lt;b&gt;“quoted”&lt;/b&gt;" in text
+    assert {"style", "script", "table"} <= set(page.tags)
+    assert page.tags.count("script") == 2 + len(specifications(text))
+    assert len(drawings(text)) >= 3 * len(SIZES)
+    assert "/releases/" not in text
+
+
+def test_the_command_writes_the_same(board, tmp_path, capsys):
+    for extension in ("csv", "json", "html", "tex"):
+        out = tmp_path / f"board.{extension}"
+        call_command("export_leaderboard", "Toy, quoted v1", str(out))
+        assert out.read_text(encoding="utf-8") == board(extension)
+    assert "Toy, quoted v1" in capsys.readouterr().out
+
+
+def test_the_command_says_what_is_wrong(board, tmp_path):
+    with pytest.raises(CommandError, match="must end with one of"):
+        call_command("export_leaderboard", "Toy, quoted v1", str(tmp_path / "board.xlsx"))
+    with pytest.raises(CommandError, match="Other"):
+        call_command("export_leaderboard", "Other", str(tmp_path / "board.csv"))
+    with pytest.raises(CommandError, match="No such file"):
+        call_command("export_leaderboard", "Toy, quoted v1", str(tmp_path / "gone" / "board.csv"))
+
+
+def test_latex_tables_are_those_of_the_page(release, board):
+    run_publish(run=scored_run(release, WEAK, name=r"50 % & #1_\a{b}~^", parameters=None))
+    text = board("tex")
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {line.count(" & ") for line in rows} == {8}
+    assert rows[0].startswith(r"Method & Params (M) & mAP@50 & nDCG@50 & MRR@50 & Judged@10")
+    assert r"strong & 156 & \textbf{100.0} & \textbf{100.0} & \textbf{1.00} & " in rows[1]
+    odd = r"50 \% \& \#1\_\textbackslash{}a\{b\}\textasciitilde{}\textasciicircum{} & – & 16.7"
+    assert any(line.startswith(odd) for line in rows)
