@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The application runs in many processes: the first compiles its modules, the others read them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve check format test test-js test-faults test-bench bench bench-trust clean
+.PHONY: demo serve check format test test-js test-faults test-extras test-bench bench bench-trust clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -43,6 +43,12 @@ test: $(VENV)/development
 ## What kills servers, fills disks and restarts machines: before a release
 test-faults: $(VENV)/development
 	$(PYTEST) -m faults $(PYTEST_OPTIONS)
+
+## The tests without extras, then each extra's with it alone: before a release
+test-extras: $(VENV)/development
+	EXTRAS= $(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not faults" $(PYTEST_OPTIONS)
+	@set -e; for folder in tests/extras/*/; do name=$$(basename $$folder); \
+	[ $$name = __pycache__ ] || EXTRAS=$$name $(PYTEST) $$folder $(PYTEST_OPTIONS); done
 
 ## Tests of the scripts that need no browser
 test-js: node_modules/.package-lock.json

@@ -1,7 +1,7 @@
 """One typed reader of environment variables, so that a wrong value is named at start-up."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,16 @@ class Environment:
         """A comma-separated list; blank items are dropped."""
         words = [word.strip() for word in self.text(name).split(",")]
         return [word for word in words if word] or default
+
+    def chosen(self, name: str, choices: Sequence[str]) -> list[str]:
+        """Some of a few words, separated by commas; all where the variable is unset, none where it
+        is blank."""
+        if name not in self._variables:
+            return list(choices)
+        words = self.words(name, [])
+        if unknown := [word for word in words if word not in choices]:
+            raise BadSetting(f"{name}: {unknown[0]!r} is none of {', '.join(choices)}.")
+        return [choice for choice in choices if choice in words]
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
         """One of a few words, written in any case."""

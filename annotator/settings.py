@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 import django_stubs_ext
 from csp.constants import NONE, SELF
 
+import extras
 from annotator.environment import BadSetting, Environment, chosen_model
 from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, Layout
@@ -167,6 +168,9 @@ MULTIMODAL_CONCURRENCY = env.number("MULTIMODAL_CONCURRENCY", 4, minimum=1, maxi
 MULTIMODAL_MAX_SIDE = env.number("MULTIMODAL_MAX_SIDE", 1024, minimum=32, maximum=2048)
 MULTIMODAL_MAX_FAILURES = env.number("MULTIMODAL_MAX_FAILURES", 2, minimum=0, maximum=100)
 
+# Optional capabilities: see extras/README.md.
+EXTRAS = env.chosen("EXTRAS", extras.NAMES)
+
 INSTALLED_APPS = [
     "annotator.apps.AnnotatorConfig",
     "core",
@@ -175,6 +179,7 @@ INSTALLED_APPS = [
     "labeling",
     "releases",
     "evaluation",
+    *(f"extras.{name}" for name in EXTRAS),
     "demo",
     "django.contrib.admin",
     "django.contrib.auth",

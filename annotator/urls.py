@@ -1,5 +1,6 @@
 """Every address of the application."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path, register_converter
@@ -50,6 +51,7 @@ urlpatterns = [
     path("", include("labeling.urls")),
     path("", include("releases.urls")),
     path("", include("evaluation.urls")),
+    *(path("", include(f"extras.{name}.urls")) for name in settings.EXTRAS),
 ]
 
 handler400 = "annotator.web.problems.bad_request"

@@ -14,13 +14,13 @@ from django.test import Client
 from bench.rows import MODEL
 from core.jobs.models import Job
 from core.jobs.services import job_create
-from evaluation.simulation.report import Plan, with_step
-from evaluation.simulation.services import JOB_KIND as SIMULATION
+from extras.simulation.core import Pool
+from extras.simulation.pools import JudgedPool
+from extras.simulation.report import Plan, with_step
+from extras.simulation.services import JOB_KIND as SIMULATION
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
-from labeling.simulation.core import Pool
-from labeling.simulation.pools import JudgedPool
 from releases.making.services import release_claim, release_make
 from releases.models import Release
 from retrieval.corpus.models import Species

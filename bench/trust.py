@@ -27,13 +27,8 @@ from scipy.special import logsumexp
 from scipy.stats import hypergeom
 
 from bench import harness
-from labeling.audits.bounds import (
-    AuditRound,
-    log_evidence,
-    meets_target,
-    release_missing_at_most,
-)
-from labeling.simulation.measures import binomial_interval
+from extras.simulation.measures import binomial_interval
+from labeling.audits.bounds import AuditRound, log_evidence, meets_target, release_missing_at_most
 
 #: Images of the pool, relevant among them, and how many standard deviations their scores lie apart.
 SETTINGS: Final = (

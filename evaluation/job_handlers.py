@@ -79,19 +79,3 @@ def rerank_run(job: Job, deadline: float) -> bool:
     from evaluation.reranking.services import rerank_step
 
     return rerank_step(job, deadline)
-
-
-@job_handler("simulate")
-def simulate(job: Job, deadline: float) -> bool:
-    """Label a query again, one order and stop after the other."""
-    from evaluation.simulation.services import simulation_step
-
-    return simulation_step(job, deadline)
-
-
-@job_handler("species_task")
-def species_task(job: Job, deadline: float) -> bool:
-    """Have a model name the species of the corpus' images, in one slice."""
-    from evaluation.species.services import species_step
-
-    return species_step(job, deadline)

@@ -2,6 +2,5 @@
 
 from evaluation.reranking.multimodal.models import ModelAnswer
 from evaluation.runs.models import Run, RunScores, Submission
-from evaluation.species.models import SpeciesRun
 
-__all__ = ["ModelAnswer", "Run", "RunScores", "SpeciesRun", "Submission"]
+__all__ = ["ModelAnswer", "Run", "RunScores", "Submission"]

@@ -6,12 +6,8 @@ from evaluation.leaderboard import bias_views, compare_views, correlation_views,
 from evaluation.leaderboard import views as leaderboard
 from evaluation.reranking import views as reranking
 from evaluation.runs import views as runs
-from evaluation.simulation import views as simulation
-from evaluation.species import views as species
 
 urlpatterns = [
-    path("leaderboard/species/", species.species_board, name="species-board"),
-    path("leaderboard/species.csv", species.species_file, name="species-file"),
     path("leaderboard/", leaderboard.leaderboard_latest, name="leaderboard-latest"),
     path("releases/<id:pk>/leaderboard/", leaderboard.leaderboard_page, name="leaderboard"),
     path(
@@ -28,11 +24,6 @@ urlpatterns = [
     path("releases/<id:pk>/fuse/", runs.fuse_runs, name="fuse-runs"),
     path("releases/<id:pk>/evaluate/", runs.evaluate_model, name="evaluate-model"),
     path("releases/<id:pk>/rerank/", reranking.rerank_run, name="rerank-run"),
-    path("simulations/", simulation.simulations, name="simulations"),
-    path("simulations/<id:pk>/", simulation.simulation, name="simulation"),
-    path(
-        "simulations/<id:pk>/figures.csv", simulation.simulation_figures, name="simulation-figures"
-    ),
     path("runs/", runs.my_runs, name="my-runs"),
     path("runs/compare/", compare_views.compare_page, name="compare-runs"),
     path("runs/<id:pk>/", run_views.run_page, name="run"),

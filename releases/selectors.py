@@ -23,7 +23,7 @@ from releases.formats.certificates import (
     VAL_RELEASE_CERTIFICATE_FILE,
 )
 from releases.formats.image_files import REFUSED_FILE
-from releases.formats.registry import FORMATS
+from releases.formats.registry import all_formats
 from releases.models import Release
 from releases.snapshot.snapshot import Snapshot
 
@@ -221,7 +221,7 @@ def file_groups_for(user: Any, release: Release) -> list[FileGroup]:
     """A release's files by the format that wrote them, in the formats' order; those that the user
     may not have are counted.
     """
-    known = [(one.key, one.title, one.about) for one in FORMATS]
+    known = [(one.key, one.title, one.about) for one in all_formats()]
     known += [
         (
             RELEASE_KEY,

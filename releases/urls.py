@@ -3,7 +3,6 @@
 from django.urls import path
 
 from releases import views
-from releases.nature import views as nature
 from releases.splits import views as splits
 from releases.statistics import views as statistics
 
@@ -15,6 +14,4 @@ urlpatterns = [
     path("releases/<id:pk>/statistics/", statistics.statistics, name="release-statistics"),
     path("releases/<id:pk>/archive", views.release_archive, name="release-archive"),
     path("releases/<id:pk>/retry/", views.release_retry, name="release-retry"),
-    path("queries/<id:pk>/nature/", nature.nature, name="query-nature"),
-    path("queries/<id:pk>/nature.csv", nature.nature_file, name="query-nature-file"),
 ]

@@ -1,25 +1,25 @@
-"""The files that the database names: those of releases, of runs, of the species task and of copied
-images.
-"""
+"""The files that the database names: those of releases, runs, extras and copied images."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from django.conf import settings
 
 from annotator.environment import MODEL_FILE
+from core.registries import BACKUP_FOLDERS
 from core.storage import is_shared
 from evaluation.runs.models import Run
-from evaluation.species.models import SpeciesRun
 from releases.models import Release
 from retrieval.corpus.models import Image
 from retrieval.images.storage import stored_paths
 
-FOLDERS: Final = ("releases", "runs", "species_runs", "images")
-"""The folders below VAR_DIR in which they lie."""
+
+def folders() -> list[str]:
+    """The folders below VAR_DIR in which they lie."""
+    return ["releases", "runs", *(one.name for one in BACKUP_FOLDERS), "images"]
 
 
 class Named(NamedTuple):
@@ -45,9 +45,8 @@ def named_files(*, images: bool) -> Iterator[Named]:
             yield Named(run.path, run.sha256)
         else:
             yield Named(run.upload, needed=False)
-    for species_run in SpeciesRun.objects.order_by("pk"):
-        if species_run.done:
-            yield Named(species_run.path)
+    for folder in BACKUP_FOLDERS:
+        yield from map(Named, folder.files())
     for release in Release.objects.made().order_by("pk"):
         archives = [release.archive, release.archive.get("open")]
         for entry in filter(None, [*release.file_list, *archives]):

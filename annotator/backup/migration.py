@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from annotator.backup.contents import FOLDERS, named_files
+from annotator.backup.contents import folders, named_files
 from core.storage import Disk, copied, name_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def migrate(source: Disk | Bucket, target: Disk | Bucket) -> Iterator[tuple[str,
 def _files(source: Disk | Bucket) -> Iterator[tuple[str, str, bool]]:
     """Names with the SHA-256, if the database has it, and whether they are missed."""
     for path, sha256, needed in named_files(images=True):
-        if name_of(path).partition("/")[0] in FOLDERS:
+        if name_of(path).partition("/")[0] in folders():
             yield name_of(path), sha256, needed
     # Manifests last, as they are written.
     for name in sorted(source.names("matrices"), key=lambda name: (name.endswith(".json"), name)):

@@ -29,7 +29,7 @@ from annotator.backup.archive import (
     archive_writer,
     members,
 )
-from annotator.backup.contents import FOLDERS, Named, named_files
+from annotator.backup.contents import Named, folders, named_files
 from annotator.environment import MODEL_FILE
 from annotator.models import Backup
 from annotator.postgres.programs import program
@@ -210,8 +210,10 @@ def backup_restore(path: Path | str, *, report: Report = lambda files: None) -> 
 
 
 def _target(name: str) -> Path:
-    if not is_below(name) or name.partition("/")[0] not in (*FOLDERS, MODEL_FILE):
-        raise BackupDamaged(f"The backup holds {name!r}, which has no place here.")
+    if not is_below(name) or name.partition("/")[0] not in (*folders(), MODEL_FILE):
+        raise BackupDamaged(
+            f"The backup holds {name!r}, which has no place here. Does EXTRAS lack an extra?"
+        )
     return Path(settings.VAR_DIR) / name
 
 
@@ -237,7 +239,7 @@ def _check_place(header: dict[str, Any]) -> None:
             "folder by VAR_DIR or another database by DATABASE_URL."
         )
     var_dir = Path(settings.VAR_DIR)
-    filled = [name for name in FOLDERS if any(storage.names_below(var_dir / name))]
+    filled = [name for name in folders() if any(storage.names_below(var_dir / name))]
     if header["images"] and filled and not (var_dir / RESTORING).exists():
         raise RestoreRefused(
             f"{storage.shown(var_dir / filled[0])} isn't empty: name another folder by VAR_DIR, or "

@@ -8,13 +8,13 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from core.access import Role, at_least, require_evaluator, require_role
 from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
+from core.registries import LEADERBOARD_TABS
 from evaluation.leaderboard import page
 from evaluation.leaderboard.choice import (
     VIEWS,
@@ -113,7 +113,8 @@ def _tabs(choice: Choice) -> list[dict[str, Any]]:
         }
         for task, title in titles.items()
     ]
-    return [*tabs, {"title": "Species", "current": False, "address": reverse("species-board")}]
+    links = [tab() for tab in LEADERBOARD_TABS]
+    return [*tabs, *({"title": one.title, "address": one.address} for one in links)]
 
 
 def _board(choice: Choice, seen: Visible, runs: BoardRuns, user: Any) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def as_trec_eval(run: Run, name_of: Callable[[int], str] = str) -> dict[int, Ran
 
 
 def averaged_scores(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """As `evaluation.score_run`, in the mean over all orders of images with equal scores.
+    """As `score_run`, in the mean over all orders of images with equal scores.
 
     ValueError: a measure without a closed form (ERR, bpref).
     """

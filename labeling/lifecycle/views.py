@@ -18,6 +18,7 @@ from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen_ids
 from core.errors import Conflict, Invalid
 from core.ids import ids_of
+from core.registries import query_links
 from labeling.audits.hand_in import hand_in_state
 from labeling.boxes.selectors import BoxWork, box_problem
 from labeling.candidates.selectors import filter_species_ids
@@ -141,6 +142,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "may_delete": at_least(request.user, Role.ADMIN) and query_deletable(query),
         "reject_form": RejectForm(auto_id="reject-%s") if "rejected" in allowed else None,
         "list_job": query.current_list.job if query.current_list else None,
+        "links": query_links(request.user, query),
         "can_label": not problem,
         "closed": problem if query.state == "open" else "",
         "part": part,

@@ -1,8 +1,6 @@
-"""All formats of a release, in the order in which they are made and listed."""
+"""The formats of a release."""
 
 from __future__ import annotations
-
-from typing import Final
 
 from releases.formats import (
     attribution,
@@ -16,12 +14,11 @@ from releases.formats import (
     inquire_csv,
     inquire_rerank,
     model_ranks,
-    nature,
     trec,
 )
 from releases.formats.base import Format
 
-FORMATS: Final[tuple[Format, ...]] = (
+FORMATS: list[Format] = [
     inquire_csv.FORMAT,
     inquire_rerank.FORMAT,
     trec.FORMAT,
@@ -33,6 +30,10 @@ FORMATS: Final[tuple[Format, ...]] = (
     attribution.FORMAT,
     certificates.FORMAT,
     model_ranks.FORMAT,
-    nature.FORMAT,
-    datasheet.FORMAT,
-)
+]
+"""In the order in which they are made and listed; extras append theirs."""
+
+
+def all_formats() -> list[Format]:
+    """Those of the extras too, the datasheet last."""
+    return [*FORMATS, datasheet.FORMAT]

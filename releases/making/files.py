@@ -19,7 +19,7 @@ from releases.formats.croissant import (
     OPEN_CROISSANT_FILE,
     write_croissant,
 )
-from releases.formats.registry import FORMATS
+from releases.formats.registry import all_formats
 from releases.making.images import released_image_bytes
 from releases.making.progress import Progress
 from releases.models import Release
@@ -107,8 +107,11 @@ class Written:
 def file_steps() -> tuple[str, ...]:
     """The titles of the steps of `files_write`, in order."""
     return (
-        *(f"Format: {one.title}" for one in FORMATS), DIFFERENCE_STEP, CHECKSUMS_STEP, ARCHIVE_STEP,
-    )  # fmt: skip
+        *(f"Format: {one.title}" for one in all_formats()),
+        DIFFERENCE_STEP,
+        CHECKSUMS_STEP,
+        ARCHIVE_STEP,
+    )
 
 
 def files_write(*, release: Release, directory: Path, progress: Progress) -> Written:
@@ -121,7 +124,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     if hidden:
         write_open_snapshot(snapshot)
     written: list[tuple[str, WrittenFile]] = []
-    for one in FORMATS:
+    for one in all_formats():
         with progress.step(f"Format: {one.title}"):
             made = one.write(snapshot, directory, released_image_bytes)
             written += [(one.key, file) for file in made]

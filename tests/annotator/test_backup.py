@@ -23,17 +23,14 @@ from django.db.models.functions import Now
 from django.test import override_settings
 
 from annotator.backup.archive import BackupDamaged, archive_header, archive_verify
-from annotator.backup.contents import FOLDERS
+from annotator.backup.contents import folders
 from annotator.backup.daily import backup_is_due, daily_backup
 from annotator.backup.services import DAILY, RESTORING, backup_write
 from annotator.models import Backup
 from annotator.processes import worker
-from core import storage
 from evaluation.runs.models import Run
-from evaluation.species.models import SpeciesRun
 from releases.models import Release
 from retrieval.corpus.models import Image
-from retrieval.embedding.models import EmbeddingModel
 from retrieval.images.storage import stored_paths
 from tests import ROOT
 from tests.annotator.beside import ask, database_beside, working_on
@@ -78,7 +75,7 @@ def files(var_dir: Path) -> dict[str, str]:
     """The checksum of each file in the folders of a backup."""
     return {
         str(path.relative_to(var_dir)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for folder in FOLDERS
+        for folder in folders()
         for path in (var_dir / folder).rglob("*")
         if path.is_file()
     }
@@ -89,11 +86,6 @@ def backup_of_world(world: World, folder: Path) -> Path:
         release=world.release, task=Run.Task.FULL, kind=Run.Kind.RANDOM, name="Random order",
         ready_at=Now(),
     )  # fmt: skip
-    species_run = SpeciesRun.objects.create(
-        embedding_model=EmbeddingModel.objects.earliest("pk"), scope="all", naming="sci", images=1
-    )
-    with storage.writing(species_run.path) as file:
-        file.write(b"answers")
     # The toy images have no files, and one was taken down; the random order has none to have.
     assert len(backup_write(folder / "a.tar").missing) == IMAGES - 1
     return folder / "a.tar"
@@ -116,7 +108,6 @@ def test_a_backup_brings_back_every_row_and_file(
         after = tables()
         assert {name: after.get(name) for name in before} == before
         assert files(restored) == stored != {}
-        assert any(name.startswith("species_runs/") for name in stored)
         assert not (restored / RESTORING).exists()
         for command in ("verify_lists", "check_counts"):
             call_command(command)

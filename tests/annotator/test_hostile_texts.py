@@ -12,6 +12,7 @@ from django.db import connection, models
 from django.db.models import F, Value
 from django.db.models.functions import Cast, Concat
 
+import extras
 from labeling.guidance.models import HowToLabel
 from labeling.lifecycle.services import query_update
 from labeling.queries.models import Query
@@ -38,10 +39,10 @@ PROGRAMS = re.compile(
     r"annotator\.(User\.(password|time_zone|subject)|ApiToken\.digest|PasswordLink|WorkerHeartbeat|Backup\.file)"
     r"|core\.Job\.kind|retrieval\.(ImageRoot|EmbeddingModel|TextVector|RankingShard)"
     r"|retrieval\.Image\.(file_name|sha256|format)|retrieval\.ImageTakedown\.sha256"
-    r"|labeling\.\w+\.(checksum|model_name|hand_in_rule)|benchmark\.ModelAnswer"
-    r"|benchmark\.Run\.(sha256|link|code)|benchmark\.SpeciesRun\.language"
+    r"|labeling\.\w+\.(checksum|model_name|hand_in_rule)|evaluation\.ModelAnswer"
+    r"|evaluation\.Run\.(sha256|link|code)|species_task\.SpeciesRun\.language"
 )
-APPS = ("annotator", "core", "retrieval", "labeling", "releases", "evaluation")
+APPS = ("annotator", "core", "retrieval", "labeling", "releases", "evaluation", *extras.NAMES)
 
 
 class Unescaped(HTMLParser):

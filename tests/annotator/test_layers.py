@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "labeling": {"core", "retrieval"},
     "releases": {"core", "retrieval", "labeling"},
     "evaluation": {"core", "retrieval", "labeling", "releases"},
+    "extras": {"core", "retrieval", "labeling", "releases", "evaluation"},
 }
 OWN = {*MAY_IMPORT, "annotator", "bench", "demo", "tests"}
 WIRING = ("management", "migrations", "templatetags")
@@ -46,7 +47,9 @@ PURE = [
     "evaluation/reranking/multimodal/prompt.py",
     "evaluation/reranking/order.py",
     "evaluation/scoring",
-    "evaluation/simulation/report.py",
+    "extras/simulation/core.py",
+    "extras/simulation/measures.py",
+    "extras/simulation/report.py",
     "labeling/audits/bounds.py",
     "labeling/audits/draws.py",
     "labeling/audits/sentences.py",
@@ -64,8 +67,6 @@ PURE = [
     "labeling/queries/files.py",
     "labeling/queries/splits.py",
     "labeling/queries/transitions.py",
-    "labeling/simulation/core.py",
-    "labeling/simulation/measures.py",
     "labeling/studio/keymap.py",
     "releases/difference/difference.py",
     "releases/importing/beir_files.py",

@@ -13,9 +13,11 @@ from tests.annotator.test_layers import OWN
 pytestmark = pytest.mark.pure
 
 IGNORED = {"node_modules", "migrations", "var", "__pycache__"}
-#: What a release, another project or a person's folder has.
+#: What a release, another project, a person's folder or an example has.
 ELSEWHERE = {
     "algorithms.py", "DATASHEET.md", "difference.md", "difference_test.md", "huggingface/README.md",
+    "extras/tempo/__init__.py", "extras/tempo/apps.py", "extras/tempo/urls.py",
+    "extras/tempo/templates/tempo/tempo.html", "extras/tempo/views.py",
 }  # fmt: skip
 QUOTED = re.compile(r"(?<!`)`{1,2}([\w./-]+)(?:::\w+)?`{1,2}")
 FILE = re.compile(r"[\w/.-]+\.(py|js|css|html|md|toml|yaml)")

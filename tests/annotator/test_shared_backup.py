@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotator.backup.archive import archive_verify
-from annotator.backup.contents import FOLDERS
+from annotator.backup.contents import folders
 from annotator.backup.daily import daily_backup
 from annotator.backup.services import DAILY
 from annotator.models import Backup
@@ -38,7 +38,7 @@ def objects(url: str) -> dict[str, bytes]:
 
 def shared(url: str) -> dict[str, bytes]:
     """Those in the folders of a backup."""
-    return {n: data for n, data in objects(url).items() if n.partition("/")[0] in FOLDERS}
+    return {n: data for n, data in objects(url).items() if n.partition("/")[0] in folders()}
 
 
 def test_a_backup_goes_from_a_bucket_into_another(
@@ -47,7 +47,7 @@ def test_a_backup_goes_from_a_bucket_into_another(
     # The world was made with files on the disk.
     with pytest.raises(CommandError, match=f"Missing: {IMAGES - 1}, damaged: 0"):
         call_command("migrate_storage", "--from=files", f"--to={settings.STORAGE_URL}", "--quiet")
-    for folder in FOLDERS:
+    for folder in folders():
         shutil.rmtree(settings.VAR_DIR / folder, ignore_errors=True)
     backup_of_world(own_world, tmp_path)
     before = {name: sums for name, sums in tables().items() if name != OWN}

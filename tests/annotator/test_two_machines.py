@@ -16,7 +16,7 @@ import pytest
 from celery import Celery
 from django.db import connection
 
-from annotator.backup.contents import FOLDERS
+from annotator.backup.contents import folders
 from core.jobs.models import Job
 from core.jobs.services import TASK
 from core.storage import FETCHED
@@ -163,7 +163,7 @@ def test_what_one_has_the_other_sees(
 
     # Nothing lies on either machine but what was fetched, which can go.
     for var_dir in (Path(settings.VAR_DIR), two.var_dir):
-        held = [one for name in FOLDERS for one in (var_dir / name).rglob("*") if one.is_file()]
+        held = [one for name in folders() for one in (var_dir / name).rglob("*") if one.is_file()]
         assert held == []
         assert {one.name for one in (var_dir / FETCHED).iterdir()} == {"releases", "runs"}
     assert Release.objects.count() == 1

@@ -22,8 +22,6 @@ from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_create
 from evaluation.runs.models import Run
 from evaluation.runs.services import run_publish
-from evaluation.simulation.report import Plan
-from evaluation.simulation.services import simulation_begin
 from labeling.audits.services import audit_draw
 from labeling.comments.services import comment_add
 from labeling.lifecycle.examples import example_pin
@@ -69,7 +67,8 @@ class World:
     private_run: Run
     """Of the admin, stored and not scored."""
     job: Job
-    simulation: Job
+    simulation: Job | None
+    """None without that extra."""
     upload: str
     token: ApiToken
     """Of the admin."""
@@ -100,7 +99,7 @@ class World:
             },
             "runs": {"pk": self.run.pk, "query_id": 3},
             "jobs": {"pk": self.job.pk},
-            "simulations": {"pk": self.simulation.pk},
+            "simulations": {"pk": self.simulation.pk if self.simulation else 0},
             "account": {"pk": self.token.pk},
             "people": {"pk": self.people["annotator"].pk},
             "password": {"uidb64": "MQ", "token": "abcdef12"},
@@ -187,8 +186,13 @@ def make_world(settings: Any, folder: Path) -> World:
     run = scored_run(release, order, owner=people[Role.RESEARCHER], name="ours")
     run_publish(run=run)
     private = stored_run(release, order, owner=admin, name="not yet")
-    plan = Plan(orders=("frozen",), stops=("exhausted",), seeds=1)
-    simulation = simulation_begin(query=queries["complete"], plan=plan, created_by=admin)
+    simulation = None
+    if "simulation" in settings.EXTRAS:
+        from extras.simulation.report import Plan
+        from extras.simulation.services import simulation_begin
+
+        plan = Plan(orders=("frozen",), stops=("exhausted",), seeds=1)
+        simulation = simulation_begin(query=queries["complete"], plan=plan, created_by=admin)
     run_jobs()
     job = job_create(kind="embed", params={"model": settings.EMBEDDING_MODEL}, created_by=admin)
     Assignment.objects.create(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.axe import problems
@@ -198,7 +199,7 @@ def test_pages_of_reviewer_and_admin(look: Callable[..., Look], places: Places) 
         f"/queries/{places.submitted}/review/?kind=unsure",
         f"/queries/{places.rejected}/",
         f"/queries/{places.complete}/",
-        f"/queries/{places.complete}/nature/",
+        *([f"/queries/{places.complete}/nature/"] if "nature" in settings.EXTRAS else []),
         *(f"/queries/{name}/" for name in ("new", "import", "open")),
         *("/agreement/", "/duplicates/", "/flags/", "/look-alikes/", "/corpus/", "/import/"),
         f"/search/?text={WORD}",
@@ -208,18 +209,21 @@ def test_pages_of_reviewer_and_admin(look: Callable[..., Look], places: Places) 
     admin.page.get_by_role("button", name="Make a link").click()
     expect(admin.page.get_by_role("heading", name="Link for")).to_be_visible()
     admin.at("a link for a person")
-    admin.pages(f"/simulations/?query={places.complete}")
-    admin.page.get_by_label("Seeds").fill("5")
-    admin.page.get_by_role("button", name="Simulate").click()
-    expect(admin.page.locator(".chart-wide svg").first).to_be_visible(timeout=60_000)
-    admin.at("a simulation")
+    if "simulation" in settings.EXTRAS:
+        admin.pages(f"/simulations/?query={places.complete}")
+        admin.page.get_by_label("Seeds").fill("5")
+        admin.page.get_by_role("button", name="Simulate").click()
+        expect(admin.page.locator(".chart-wide svg").first).to_be_visible(timeout=60_000)
+        admin.at("a simulation")
 
 
 def test_pages_of_releases_and_runs(look: Callable[..., Look], places: Places) -> None:
     admin = look("ada", "light")
     of_release, (run, other) = f"/releases/{places.release}", places.runs
     cards = (f"{of_release}/rerank/", f"/runs/{run}/card/")
-    admin.pages("/releases/", f"{of_release}/", "/leaderboard/species/", "/runs/", *cards)
+    admin.pages("/releases/", f"{of_release}/", "/runs/", *cards)
+    if "species_task" in settings.EXTRAS:
+        admin.pages("/leaderboard/species/")
     # What axe-core says of these is tested with what they do.
     names = ("statistics", "leaderboard", "correlations", "bias", "submit")
     shown = (f"/runs/{run}/", f"/runs/{run}/queries/{places.number}/")

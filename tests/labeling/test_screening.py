@@ -11,7 +11,6 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from core.errors import Conflict, Invalid
-from evaluation.simulation.forms import SimulationForm
 from labeling.audits.models import ReleaseAudit
 from labeling.guidance.selectors import practicable_queries
 from labeling.lifecycle.screening import READY, finds, finds_withdraw, screening_create
@@ -58,8 +57,6 @@ def test_the_ready_queries_are_a_benchmark_without_releases(screening, admin, cl
     assert not complete_queries().exists()
     assert not ReleaseAudit.objects.exists()
     assert not practicable_queries().exists()
-    fields = SimulationForm().fields
-    assert not fields["query"].queryset.exists()
     page = clients["admin"].get("/releases/split/")
     assert page.context["complete"] == 0
     assert "benchmark" not in page.context["form"].fields

@@ -36,7 +36,7 @@ from retrieval.corpus.models import Image
 from retrieval.encoding.model_specs import CONFIG_NAME, WEIGHTS_NAME
 from retrieval.encoding.open_clip_import import open_clip_module
 from tests.conftest import api_of, client_of, person
-from tests.evaluation.simulations import make_corpus
+from tests.releases.complete_queries import make_corpus
 from tests.releases.toy import TINY_MODEL, make_query
 from tests.releases.toy_release import toy_release
 from tests.retrieval.making import new_image

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from releases.formats.base import Access
-from releases.formats.registry import FORMATS
+from releases.formats.registry import all_formats
 from releases.formats.writing import csv_value, spreadsheet_text
 from releases.snapshot.open_snapshot import write_open_snapshot
 from releases.snapshot.snapshot import FixedImage
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.pure
 def write_all(snapshot, directory, pictures=no_image_files):
     """Write every format below `directory`; the files by name."""
     directory.mkdir()
-    files = [file for one in FORMATS for file in one.write(snapshot, directory, pictures)]
+    files = [file for one in all_formats() for file in one.write(snapshot, directory, pictures)]
     names = [file.name for file in files]
     assert len(set(names)) == len(names)
     there = {path.relative_to(directory).as_posix() for path in directory.rglob("*.*")}

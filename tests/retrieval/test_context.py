@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from evaluation.species.services import answers, species_run_begin
+from extras.species_task.services import answers, species_run_begin
 from retrieval.context.encoders import load_context
 from retrieval.context.services import context_add, context_train
 from retrieval.corpus.models import Image, Species

@@ -1,0 +1,36 @@
+"""What extras add to the pages and files of the apps: plain lists that an extra's
+`AppConfig.ready` appends to. Kinds of jobs have `core.jobs.kinds.job_handler`, formats of a release
+`releases.formats.registry.FORMATS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Link(NamedTuple):
+    """A link to a page."""
+
+    title: str
+    address: str
+
+
+class BackupFolder(NamedTuple):
+    """A folder below VAR_DIR whose files a backup takes."""
+
+    name: str
+    files: Callable[[], Iterable[Path]]
+    """Those that the database names."""
+
+
+QUERY_LINKS: list[Callable[[Any, Any], Link | None]] = []
+"""Each takes a user and a query, and returns a link for the head of the query's page, or None."""
+LEADERBOARD_TABS: list[Callable[[], Link]] = []
+BACKUP_FOLDERS: list[BackupFolder] = []
+
+
+def query_links(user: Any, query: Any) -> list[Link]:
+    """The links of all extras from a query's page."""
+    return [link for made in QUERY_LINKS if (link := made(user, query))]

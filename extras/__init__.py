@@ -1,0 +1,5 @@
+"""Optional capabilities, each an app of its own: see README.md."""
+
+from typing import Final
+
+NAMES: Final = ("nature", "simulation", "species_task")

@@ -1,0 +1,32 @@
+"""When, where and of which species relevant images are: a page of a query, a file of a release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.urls import reverse
+
+
+class NatureConfig(AppConfig):
+    """Registers the link on a query's page and the files of a release."""
+
+    name = "extras.nature"
+
+    def ready(self) -> None:
+        """Append to the registries."""
+        from core.registries import QUERY_LINKS
+        from extras.nature.release_file import FORMAT
+        from releases.formats.registry import FORMATS
+
+        QUERY_LINKS.append(_link)
+        FORMATS.append(FORMAT)
+
+
+def _link(user: Any, query: Any) -> Any:
+    from core.access import Role, at_least
+    from core.registries import Link
+
+    if query.state != "complete" or not at_least(user, Role.REVIEWER):
+        return None
+    return Link("Nature", reverse("query-nature", args=[query.pk]))

@@ -1,0 +1,42 @@
+"""Labeling a complete query again, by other orders and stop rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.apps import AppConfig
+from django.urls import reverse
+
+from core.jobs.kinds import job_handler
+
+if TYPE_CHECKING:
+    from core.jobs.models import Job
+
+
+class SimulationConfig(AppConfig):
+    """Registers the job and the link on a query's page."""
+
+    name = "extras.simulation"
+
+    def ready(self) -> None:
+        """Append to the registries."""
+        from core.registries import QUERY_LINKS
+
+        QUERY_LINKS.append(_link)
+        job_handler("simulate")(_simulate)
+
+
+def _simulate(job: Job, deadline: float) -> bool:
+    """Label a query again, one order and stop after the other."""
+    from extras.simulation.services import simulation_step
+
+    return simulation_step(job, deadline)
+
+
+def _link(user: Any, query: Any) -> Any:
+    from core.access import Role, at_least
+    from core.registries import Link
+
+    if query.state != "complete" or not at_least(user, Role.REVIEWER):
+        return None
+    return Link("Simulate", f"{reverse('simulations')}?query={query.pk}")

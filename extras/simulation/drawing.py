@@ -1,0 +1,99 @@
+"""The chart of a simulation: recall by labels, and where the stops are."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from django.utils.safestring import SafeString
+
+from extras.simulation.forms import ORDER_TITLES
+from extras.simulation.measures import ideal_curve
+from extras.simulation.report import Figures
+from releases.charts import (
+    MOST_SHAPES,
+    SERIES,
+    SHAPES,
+    SIZES,
+    TEXT,
+    Spec,
+    name,
+    number,
+    sized_chart,
+)
+
+IDEAL: Final = "All relevant first"
+NAMES: Final = (*ORDER_TITLES.values(), IDEAL)
+DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+#: In pixels: beside the axis of recall.
+AXIS_ROOM: Final = 62
+
+
+def recall_chart(figures: Figures) -> SafeString:
+    """The recall of each order after so many labels, beside a random order's expectation and the
+    best there can be, and where each stop rule stops on average.
+    """
+    labels = np.array(figures["curve_labels"])
+    curves = {ORDER_TITLES[one["order"]]: one["curve"] for one in figures["orders"]}
+    curves[ORDER_TITLES["random"]] = (labels / figures["images"]).tolist()
+    curves[IDEAL] = ideal_curve(figures["relevant"], labels).tolist()
+    lines = [
+        {"order": order, "labels": at, "recall": recall}
+        for order, curve in curves.items()
+        for at, recall in zip(figures["curve_labels"], curve, strict=True)
+    ]
+    rules = list(dict.fromkeys(one["stop"] for one in figures["stops"]))[:MOST_SHAPES]
+    stops = [
+        {
+            "order": ORDER_TITLES[one["order"]],
+            "stop": one["stop"],
+            "labels": one["labels"],
+            "recall": one["recall"],
+        }
+        for one in figures["stops"]
+        if one["stop"] in rules
+    ]
+
+    def draw(width: int) -> Spec:
+        columns = {"columns": 2 if width == SIZES["narrow"] else 4}
+        legend: dict[str, Any] = {"orient": "top", "title": None, **columns}
+        scale = {"domain": NAMES, "range": SERIES[: len(NAMES)]}
+        encoding = {
+            "x": number(
+                "labels",
+                title="labels",
+                scale={"type": "sqrt", "nice": False},
+                axis={"format": ",d", "tickCount": 20, "labelOverlap": "greedy"},
+            ),
+            "y": number(
+                "recall",
+                title="relevant images found",
+                scale={"domain": [0, 1]},
+                axis={"format": ".0%", "tickCount": 5},
+            ),
+            "color": name("order", scale=scale, legend=legend | {"symbolType": "stroke"}),
+        }
+        dashes = name("order", scale={"domain": NAMES, "range": DASHES}, legend=legend)
+        shapes = name(
+            "stop",
+            scale={"domain": rules, "range": SHAPES[: len(rules)]},
+            legend=legend | {"orient": "bottom", "symbolFillColor": TEXT},
+        )
+        return {
+            "layer": [
+                {
+                    "data": {"values": lines},
+                    "mark": {"type": "line", "strokeWidth": 2, "interpolate": "step-after"},
+                    "encoding": {**encoding, "strokeDash": dashes},
+                },
+                {
+                    "data": {"values": stops},
+                    "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+                    "encoding": {**encoding, "shape": shapes},
+                },
+            ],
+            "width": width - AXIS_ROOM,
+            "height": min(380, 200 + width // 4),
+        }
+
+    return sized_chart(draw, label=f"Recall by labels of query {figures['query_id']}")

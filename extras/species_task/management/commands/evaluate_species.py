@@ -1,0 +1,47 @@
+"""`manage.py evaluate_species MODEL`."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from core.commands.waiting import add_wait_argument, wait_for_job
+from core.errors import Invalid
+from core.jobs.models import Job
+from extras.species_task.models import SpeciesRun
+from extras.species_task.services import species_run_begin
+from retrieval.embedding.models import EmbeddingModel
+
+
+class Command(BaseCommand):
+    """Have a model name the species of the corpus' images by a worker."""
+
+    help = (
+        "Let MODEL name the species of each image that it has embedded, zero-shot, among all "
+        "species or those of the image's look-alike group (CrypticBio's task)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("model", help="the name of an embedding model of the corpus")
+        parser.add_argument("--scope", choices=SpeciesRun.Scope.values, default="all")
+        parser.add_argument("--naming", choices=SpeciesRun.Naming.values, default="sci")
+        parser.add_argument("--language", default="en", help="of vernacular names (en)")
+        parser.add_argument("--prompt", default="a photo of {}.")
+        add_wait_argument(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        model = EmbeddingModel.objects.filter(name=options["model"]).first()
+        if model is None:
+            raise CommandError(f"{options['model']} has embedded no image yet.")
+        chosen = {name: options[name] for name in ("scope", "naming", "language", "prompt")}
+        try:
+            run = species_run_begin(model=model, **chosen)
+        except Invalid as error:
+            raise CommandError(str(error)) from error
+        job = run.job
+        assert job is not None
+        self.stdout.write(f"Job {job.pk}: {job.title}")
+        if options["wait"] and wait_for_job(job, self.stdout, starting="reading embeddings"):
+            if job.state != Job.State.DONE:
+                raise CommandError(f"Job {job.pk} {job.state}. {job.error}")
+            run.refresh_from_db()
+            self.stdout.write(f"{run.correct:,} of {run.images:,} images are named right.")
