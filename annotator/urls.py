@@ -1,5 +1,7 @@
 """Every address of the application."""
 
+from importlib.util import find_spec
+
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
@@ -51,7 +53,11 @@ urlpatterns = [
     path("", include("labeling.urls")),
     path("", include("releases.urls")),
     path("", include("evaluation.urls")),
-    *(path("", include(f"extras.{name}.urls")) for name in settings.EXTRAS),
+    *(
+        path("", include(f"extras.{name}.urls"))
+        for name in settings.EXTRAS
+        if find_spec(f"extras.{name}.urls")
+    ),
 ]
 
 handler400 = "annotator.web.problems.bad_request"

@@ -28,6 +28,9 @@ class BackupFolder(NamedTuple):
 QUERY_LINKS: list[Callable[[Any, Any], Link | None]] = []
 """Each takes a user and a query, and returns a link for the head of the query's page, or None."""
 LEADERBOARD_TABS: list[Callable[[], Link]] = []
+LEADERBOARD_LINKS: list[Callable[[Any, dict[str, str]], Link]] = []
+"""Each takes a release and what is chosen (`task`, and `split` where its labels may be seen), and
+returns a link below the table."""
 BACKUP_FOLDERS: list[BackupFolder] = []
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from evaluation.leaderboard import bias_views, compare_views, correlation_views, run_views
+from evaluation.leaderboard import bias_views, compare_views, run_views
 from evaluation.leaderboard import views as leaderboard
 from evaluation.reranking import views as reranking
 from evaluation.runs import views as runs
@@ -14,9 +14,6 @@ urlpatterns = [
         "releases/<id:pk>/leaderboard.<str:extension>",
         leaderboard.leaderboard_export,
         name="leaderboard-export",
-    ),
-    path(
-        "releases/<id:pk>/correlations/", correlation_views.correlations_page, name="correlations"
     ),
     path("releases/<id:pk>/bias/", bias_views.bias_page, name="bias"),
     path("releases/<id:pk>/bias.<str:extension>", bias_views.bias_file, name="bias-file"),

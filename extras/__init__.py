@@ -2,4 +2,4 @@
 
 from typing import Final
 
-NAMES: Final = ("nature", "simulation", "species_task")
+NAMES: Final = ("correlations", "eccv_caption", "nature", "simulation", "species_task")

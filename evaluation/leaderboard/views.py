@@ -14,7 +14,7 @@ from core.access import Role, at_least, require_evaluator, require_role
 from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
-from core.registries import LEADERBOARD_TABS
+from core.registries import LEADERBOARD_LINKS, LEADERBOARD_TABS
 from evaluation.leaderboard import page
 from evaluation.leaderboard.choice import (
     VIEWS,
@@ -73,6 +73,10 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         choice, seen = visible_choice(choice, runs)
         context |= _board(choice, seen, runs, request.user)
+        shown = {"task": choice.task}
+        if not context["labels_hidden"]:
+            shown["split"] = choice.split
+        context["links"] = [link(release, shown) for link in LEADERBOARD_LINKS]
         if not runs.runs:
             others = releases_with_runs(request.user).exclude(pk=release.pk)
             context["others"] = others.only("name", "version")[:OTHERS]

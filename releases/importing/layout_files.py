@@ -15,7 +15,7 @@ must agree with the annotations:
     manifest.json                      where all of these are as it has them, all tables of the
                                        snapshot are taken over
 
-Or one in BEIR's: see `beir_files`. Or the files of ECCV Caption: see `eccv_files`.
+Or one in BEIR's: see `beir_files`; or in another one of LAYOUTS.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -42,7 +42,6 @@ from labeling.judging.sources import JudgmentSource
 from labeling.queries.categories import SPLITS
 from labeling.queries.files import read_queries, split_of_name
 from releases.importing.beir_files import is_beir, read_beir
-from releases.importing.eccv_files import is_eccv, read_eccv
 from releases.importing.layout import (
     ANNOTATIONS,
     DETAILS,
@@ -90,6 +89,13 @@ class LayoutFiles:
     """None where the benchmark has no single judgments."""
 
 
+LAYOUTS: list[tuple[Callable[[Path], bool], Callable[[Path, list[RowError]], Layout]]] = [
+    (is_beir, read_beir)
+]
+"""Whether a directory holds one, and its reader; extras append theirs. INQUIRE's is none of
+these."""
+
+
 def layout_read(directory: Path) -> Layout:
     """Read a benchmark whole.
 
@@ -97,12 +103,8 @@ def layout_read(directory: Path) -> Layout:
     be read.
     """
     errors: list[RowError] = []
-    if is_beir(directory):
-        layout = read_beir(directory, errors)
-    elif is_eccv(directory):
-        layout = read_eccv(directory, errors)
-    else:
-        layout = _read_layout(directory, errors)
+    read = next((reader for is_one, reader in LAYOUTS if is_one(directory)), _read_layout)
+    layout = read(directory, errors)
     if errors:
         raise LayoutRefused(sorted(errors, key=lambda error: (error.file, error.line)))
     return layout

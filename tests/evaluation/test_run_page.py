@@ -1,4 +1,4 @@
-"""A run's page, its queries, comparisons and correlations: figures, roles, hidden labels."""
+"""A run's page, its queries and comparisons: figures, roles, hidden labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from evaluation.runs.services import run_finish, run_publish, run_score, run_store
 from tests.conftest import client_of
@@ -231,39 +230,3 @@ def test_comparisons_that_make_no_sense_say_so(weak, strong, admin):
     for address in ("?a=²", "?release=" + "9" * 30, "?release=Tory v1"):
         assert client_of(admin).get(f"/runs/compare/{address}").status_code == 404
     assert "Choose one" in texts(get(admin, f"/runs/compare/?release={weak.release}"))
-
-
-def test_correlations_between_measures_and_versions(weak, strong, admin, researcher):
-    path = f"/releases/{weak.release_id}/correlations/"
-    assert "Fewer than 3 runs" in texts(get(admin, path))
-    middle = scored_run(weak.release, {2: [5, 2], 3: [3, 5, 1, 6]}, name="middle")
-    second = toy_release(version=2, previous=weak.release)
-    for run in (weak, strong, middle):
-        run_score(run=run, release=second)
-    context = get(admin, f"{path}?columns=AP@50&columns=P@1&columns=nDCG@50").context
-    heat = context["between_measures"]
-    assert context["runs"] == 3
-    assert heat["names"] == ["mAP@50", "P@1", "nDCG@50"]
-    cells = [[cell.text for cell in row] for _, row in heat["rows"]]
-    # P@1 of the three: 0.5, 1, 0.5; one tie, so 2 concordant pairs over sqrt(3 * 2).
-    assert cells == [["-", "0.82", "1.00"], ["0.82", "-", "0.82"], ["1.00", "0.82", "-"]]
-    versions = context["between_versions"]
-    assert versions["names"] == ["v1", "v2"]
-    assert versions["rows"][0][1][1].text == "1.00"
-    assert versions["most"] == 3
-    # Another version only for who sees the labels of its split.
-    toy_release(version=3, previous=second, test_labels="hidden")
-    for user, split, names in (
-        (admin, "test", ["v1", "v2", "v3"]),
-        (researcher, "test", ["v1", "v2"]),
-        (researcher, "val", ["v1", "v2", "v3"]),
-    ):
-        assert get(user, f"{path}?split={split}").context["between_versions"]["names"] == names
-    client = client_of(admin)
-    table = SimpleUploadedFile("t.csv", b"model,a,b\nx,1,3\ny,2,4\nz,3,1\n")
-    sent = client.post(path, {"scores": table})
-    assert sent.context["between_scores"]["rows"][0][1][1].text == "−0.33"
-    assert "3 models" in texts(sent)
-    bad = client.post(path, {"scores": SimpleUploadedFile("t.csv", b"model,a,b\nx,1,e\n")})
-    assert "t.csv, line 2, b" in texts(bad)
-    assert "between_scores" not in bad.context

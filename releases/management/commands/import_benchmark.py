@@ -35,12 +35,9 @@ class Command(BaseCommand):
         "and inquire_rerank/val.csv and test.csv, as releases made here do, the judged images that "
         "aren't relevant and the fixed lists for re-ranking are taken too. Or in BEIR's layout: "
         "queries.jsonl, qrels/validation.tsv (or dev.tsv), qrels/test.tsv and, if there is one, "
-        "corpus.jsonl, where every id is a whole number. Or ECCV Caption, the folder data of the "
-        "Python package eccv-caption: its captions are the queries, with their texts where DIR "
-        "also holds COCO's captions_val2014.json, and with grades where it holds the authors' "
-        "mturk_parsed.csv. Runs are scored on it as on a release "
-        "made here. Whatever is wrong is named by file, line and field, and nothing is written. A "
-        "name that was imported before gets its next version."
+        "corpus.jsonl, where every id is a whole number. Extras read other layouts. Runs are "
+        "scored on it as on a release made here. Whatever is wrong is named by file, line and "
+        "field, and nothing is written. A name that was imported before gets its next version."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from core.csv_rows import csv_field
-from evaluation.scoring.correlation import correlations, read_scores
+from extras.correlations.matrix import correlations, read_scores
 from releases.management.arguments import refuse
 
 

@@ -25,8 +25,8 @@ from evaluation.leaderboard.selectors import (
 from evaluation.leaderboard.tables import SPLITS
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
-from evaluation.scoring.correlation import Correlations, correlations, read_scores
 from evaluation.scoring.measures import HEADLINES
+from extras.correlations.matrix import Correlations, correlations, read_scores
 from releases.access import other_versions
 from releases.models import Release
 
@@ -83,12 +83,13 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
     task = chosen(request.GET, "task", Run.Task.values, Run.Task.FULL)
     form = ScoresForm(request.POST or None, request.FILES or None)
     context: dict[str, Any] = {"release": release, "task": task, "scores_form": form}
+    context["section"] = "leaderboard"
     if form.is_valid():
         context["between_scores"] = _printed(form.cleaned_data["scores"])
     try:
         runs = board_runs(release, task, request.user)
     except NoSnapshot as error:
-        return render(request, "evaluation/correlations.html", context | {"trouble": str(error)})
+        return render(request, "correlations/correlations.html", context | {"trouble": str(error)})
     splits = {one: title for one, title in runs.splits.items() if not runs.labels_hidden(one)}
     split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, task)
     seen = visible(runs, split, measure, splits)
@@ -107,7 +108,7 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
         "between_measures": _printed(_between_measures(runs, split, columns)),
         "between_versions": _printed(_between_versions(runs, split, measure, request.user)),
     }
-    return render(request, "evaluation/correlations.html", context)
+    return render(request, "correlations/correlations.html", context)
 
 
 def _competing(runs: BoardRuns, split: str) -> list[int]:
