@@ -15,7 +15,7 @@ import numpy as np
 
 from bench import harness
 from core.geo_grid import CELL
-from retrieval.context.harmonics import DEGREE, Fitting, Seen, chosen
+from extras.context.harmonics import DEGREE, Fitting, Seen, chosen
 
 HEAD: Final = "World | Measured on | Images | Image alone | With context | Context alone | Weight"
 DIMENSION: Final = 64

@@ -7,10 +7,13 @@ from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.test import Client
+from django.urls import Resolver404, resolve
 
+import extras
 from bench.rows import MODEL
 from core.jobs.models import Job
 from core.jobs.services import job_create
@@ -198,11 +201,12 @@ def pages() -> list[Page]:
         "release": release.pk,
         "person": get_user_model().objects.earliest("pk").pk,
     }
-    return [
+    listed = [
         Page(name, path.format(**known), role)
         for role, text in _PAGES.items()
         for name, path in re.findall(r"(\S.*?)  +(/.*)", text)
-    ] + [
+    ]
+    return [page for page in listed if _is_installed(page)] + [
         Page(
             f"Admin: {one._meta.label_lower}",
             f"/admin/{one._meta.label_lower.replace('.', '/')}/",
@@ -210,6 +214,17 @@ def pages() -> list[Page]:
         )
         for one in admin.site._registry
     ]
+
+
+def _is_installed(page: Page) -> bool:
+    """Whether a page is there; Resolver404 where it isn't, though all extras are installed."""
+    try:
+        resolve(page.path.partition("?")[0])
+    except Resolver404:
+        if len(settings.EXTRAS) == len(extras.NAMES):
+            raise
+        return False
+    return True
 
 
 def _simulation() -> Job:

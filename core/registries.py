@@ -31,6 +31,10 @@ LEADERBOARD_TABS: list[Callable[[], Link]] = []
 LEADERBOARD_LINKS: list[Callable[[Any, dict[str, str]], Link]] = []
 """Each takes a release and what is chosen (`task`, and `split` where its labels may be seen), and
 returns a link below the table."""
+FLAG_LINKS: list[Callable[[], Link]] = []
+"""Pages on which other reports on images are decided."""
+SNAPSHOT_FACTS: list[Callable[[], dict[str, Any]]] = []
+"""Each returns fields of a snapshot's header, as of the moment when it is taken."""
 BACKUP_FOLDERS: list[BackupFolder] = []
 
 

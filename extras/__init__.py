@@ -2,4 +2,13 @@
 
 from typing import Final
 
-NAMES: Final = ("correlations", "eccv_caption", "nature", "simulation", "species_task")
+NAMES: Final = (
+    "context",
+    "correlations",
+    "duplicates",
+    "eccv_caption",
+    "faces",
+    "nature",
+    "simulation",
+    "species_task",
+)

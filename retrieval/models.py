@@ -10,7 +10,6 @@ from retrieval.corpus.models import (
     SpeciesCount,
     SpeciesName,
 )
-from retrieval.duplicates.models import DuplicateGroup
 from retrieval.embedding.models import (
     Embedding,
     EmbeddingCount,
@@ -27,7 +26,6 @@ __all__ = [
     "Confusion",
     "CorpusCount",
     "DifferenceNote",
-    "DuplicateGroup",
     "Embedding",
     "EmbeddingCount",
     "EmbeddingModel",

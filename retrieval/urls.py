@@ -3,7 +3,6 @@
 from django.urls import path
 
 from retrieval import views
-from retrieval.duplicates.views import duplicates
 from retrieval.embedding.views import job
 from retrieval.flags.views import flags
 from retrieval.images.views import image
@@ -16,7 +15,6 @@ urlpatterns = [
     path("search/", search, name="search"),
     path("corpus/", views.corpus, name="corpus"),
     path("flags/", flags, name="flags"),
-    path("duplicates/", duplicates, name="duplicates"),
     path("look-alikes/", lookalikes, name="lookalikes"),
     path("look-alikes/<id:pk>/<id:other>/", compare_species, name="compare-species"),
     path("jobs/<id:pk>/", job, name="job"),

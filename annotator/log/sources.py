@@ -16,7 +16,6 @@ from labeling.lifecycle.history import field_name
 from labeling.queries.models import Query, QueryEdit, QueryTransition
 from releases.models import Release
 from retrieval.corpus.models import ImageTakedown, ImageWithdrawal
-from retrieval.duplicates.models import DuplicateGroup
 from retrieval.flags.models import ImageFlag
 
 Values = Mapping[str, Any]
@@ -87,7 +86,7 @@ _OF_THREAD: Final = (
 _ADMIN: Final = {1: "Added", 2: "Changed", 3: "Deleted"}
 
 #: In the order in which rows of one moment stand; judgments come before all.
-SOURCES: Final = (
+SOURCES: list[Source] = [
     Source(
         "query", "Queries written", Query, "created_at", "created_by", _said("Wrote the query"),
         lambda v: f"{v['query_id']}: {v['text']}", ("query_id", "text"),
@@ -133,11 +132,6 @@ SOURCES: Final = (
         _said("Took the image down"), _image, ("image_id",), ("take-down", "image_id"),
     ),
     Source(
-        "duplicates", "Near-duplicates decided", DuplicateGroup, "decided_at", "decided_by",
-        lambda v: DuplicateGroup.Decision(v["decision"]).label,
-        lambda v: f"{DuplicateGroup.Kind(v['kind']).label} {v['pk']}", ("kind", "decision"),
-    ),
-    Source(
         "job", "Jobs", Job, "created_at", "created_by", _said("Began the job"),
         lambda v: v["title"] or f"{v['kind']} {v['pk']}", ("title", "kind"), ("job", "pk"),
     ),
@@ -156,4 +150,4 @@ SOURCES: Final = (
         lambda v: f"{v['content_type__model'] or ''} {v['object_repr']}".strip(),
         ("content_type__model", "object_repr", "change_message", "action_flag"),
     ),
-)  # fmt: skip
+]  # fmt: skip

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from django.db import connection
 
 from core.jobs.kinds import JobFailed
+from core.registries import SNAPSHOT_FACTS
 from core.sql import repeatable_read
 from labeling.judging.consensus import consensus
 from labeling.queries.models import Benchmark
@@ -41,7 +42,6 @@ from releases.snapshot.snapshot import (
     SnapshotWriter,
     software,
 )
-from retrieval.duplicates.services import duplicate_counts
 from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.model_specs import ModelSpecError
@@ -126,7 +126,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
             confidence=benchmark.setting("CERTIFICATE_CONFIDENCE"),
             test_labels=release.test_labels,
             benchmark=benchmark.name if several else "",
-            duplicates=counted if (counted := duplicate_counts())["found"] else None,
+            **{name: fact for facts in SNAPSHOT_FACTS for name, fact in facts().items()},
         )
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,8 +28,6 @@ WEIGHTS_NAMES = (
 )  # fmt: skip
 HUB = "hf-hub:"
 LOCAL = "local-dir:"
-#: In the folder of a context model; see `retrieval.context.encoders`.
-CONTEXT_NAME = "context.json"
 RANDOM_TAG = "random"
 RANDOM_SEED = 20240
 HUB_ADDRESS = "https://huggingface.co/"
@@ -153,35 +152,21 @@ def _published_config(name: str) -> Path:
     return Path(found.submodule_search_locations[0]) / "model_configs" / f"{name}.json"
 
 
-def context_config(spec: str) -> dict[str, Any] | None:
-    """What `context.json` says, where a spec is the folder of a context model; else None.
-    ModelSpecError: it isn't as it should be.
-    """
-    path = Path(spec.strip()) / CONTEXT_NAME
-    if not path.is_absolute() or not path.is_file():
-        return None
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        base, weight = str(config["base"]), float(config["weight"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelSpecError(spec, f"{path} isn't right ({error!r})") from error
-    if not 0 < weight < 1:
-        reason = f"the weight of its context is {weight:g}, not between 0 and 1"
-        raise ModelSpecError(spec, reason)
-    return {**config, "base": base, "weight": weight}
+BASES: list[Callable[[str], str | None]] = []
+"""Kinds of models whose images and texts another one embeds: each returns that one's spec, or
+None for a spec of another kind. Extras append theirs."""
 
 
 def base_of(spec: str) -> str:
-    """The model that embeds a context model's images and texts; any other's is itself."""
-    config = context_config(spec)
-    return spec if config is None else str(config["base"])
+    """The model that embeds a model's images and texts: nearly always itself."""
+    return next(filter(None, (find(spec) for find in BASES)), spec)
 
 
 def _directory(spec: str, name: str, directory: Path) -> Source:
     if not directory.is_dir():
         raise ModelSpecError(spec, f"there is no directory {directory}")
-    if (directory / CONTEXT_NAME).is_file():
-        raise ModelSpecError(spec, "`add_context` makes its embeddings, from those of its base")
+    if base_of(str(directory)) != str(directory):
+        raise ModelSpecError(spec, "its embeddings are made from those of its base, by a command")
     there = (directory / one for one in WEIGHTS_NAMES if (directory / one).is_file())
     weights = next(there, directory / WEIGHTS_NAME)
     return _files(spec, name, directory / CONFIG_NAME, weights)

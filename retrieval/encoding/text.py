@@ -68,8 +68,8 @@ _loading = threading.Lock()
 def load_text_encoder(spec: str, *, device: str | None = None) -> TextEncoder:
     """Return the text side of the model that ``spec`` names; the two used last stay loaded.
 
-    ``device`` is a torch device name; by default a GPU is used where there is one. A context
-    model's is that of its base. Raises as `load_open_clip`.
+    ``device`` is a torch device name; by default a GPU is used where there is one. A model that
+    has a base has its texts. Raises as `load_open_clip`.
     """
     with _loading:
         key = (base_of(spec), device or default_device())

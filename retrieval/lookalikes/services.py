@@ -12,9 +12,9 @@ from django.db import transaction
 
 from core.csv_rows import RowError, csv_rows
 from core.errors import FileRefused, Invalid
+from core.graphs import components
 from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Species
-from retrieval.duplicates.likeness import components
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.selectors import is_withdrawn
 from retrieval.lookalikes.models import Confusion, DifferenceNote

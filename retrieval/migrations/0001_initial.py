@@ -370,20 +370,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='DuplicateGroup',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('copy', 'Copies'), ('burst', 'A burst')], max_length=10)),
-                ('found_at', models.DateTimeField(auto_now_add=True)),
-                ('decision', models.CharField(blank=True, choices=[('kept', 'All kept'), ('one', 'One kept'), ('withdrawn', 'All withdrawn')], max_length=10)),
-                ('decided_at', models.DateTimeField(blank=True, null=True)),
-                ('decided_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-            ],
-            options={
-                'ordering': ['pk'],
-            },
-        ),
-        migrations.CreateModel(
             name='EmbeddingCount',
             fields=[
                 ('model', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='count', serialize=False, to='retrieval.embeddingmodel')),
@@ -416,11 +402,6 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ['taken_down_at'],
             },
-        ),
-        migrations.AddField(
-            model_name='duplicategroup',
-            name='images',
-            field=models.ManyToManyField(related_name='duplicate_groups', to='retrieval.image'),
         ),
         migrations.AddField(
             model_name='imageflag',
@@ -532,10 +513,6 @@ class Migration(migrations.Migration):
             model_name='imagetakedown',
             name='taken_down_by',
             field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
-        ),
-        migrations.AddIndex(
-            model_name='duplicategroup',
-            index=models.Index(condition=models.Q(('decision', '')), fields=['id'], name='duplicate_group_undecided'),
         ),
         migrations.AddIndex(
             model_name='imageflag',

@@ -24,6 +24,7 @@ from core import registries
 from core.jobs.kinds import HANDLERS
 from releases.formats.registry import all_formats
 from releases.importing.layout_files import LAYOUTS
+from retrieval.encoding.model_specs import BASES
 call_command("check")
 get_resolver().url_patterns
 print(json.dumps({
@@ -32,7 +33,8 @@ print(json.dumps({
     "commands": sorted(n for n, app in get_commands().items() if app.startswith("extras.")),
     "lists": [len(one) for one in (
         registries.QUERY_LINKS, registries.LEADERBOARD_TABS, registries.LEADERBOARD_LINKS,
-        registries.BACKUP_FOLDERS, LAYOUTS[1:])],
+        registries.BACKUP_FOLDERS, registries.FLAG_LINKS, registries.SNAPSHOT_FACTS, LAYOUTS[1:],
+        BASES)],
     "jobs": sorted(HANDLERS),
     "formats": [one.key for one in all_formats()],
     "routes": sorted(name for name in get_resolver().reverse_dict if isinstance(name, str)),
@@ -54,15 +56,18 @@ def seen(value: str) -> dict[str, list[str]]:
 def test_without_extras_nothing_of_them_is_there() -> None:
     without, with_all = seen(""), seen(",".join(extras.NAMES))
     assert [without[key] for key in ("apps", "modules", "commands")] == [[], [], []]
-    assert without["lists"] == [0, 0, 0, 0, 0]
+    assert without["lists"] == [0] * 8
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
-    assert with_all["commands"] == ["correlate", "evaluate_species", "simulate"]
-    assert with_all["lists"] == [2, 1, 1, 1, 1]
+    assert with_all["commands"] == [
+        "add_context", "correlate", "evaluate_species", "find_duplicates", "propose_faces",
+        "simulate", "train_context",
+    ]  # fmt: skip
+    assert with_all["lists"] == [2, 1, 1, 1, 1, 1, 1, 1]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {"simulate", "species_task"}
     assert [one for one in with_all["formats"] if one != "nature"] == without["formats"]
     assert with_all["formats"][-1] == "datasheet"
     gone = {*with_all["routes"]} - {*without["routes"]}
-    assert {"correlations", "query-nature", "simulations", "species-board"} <= gone
+    assert {"correlations", "duplicates", "query-nature", "simulations", "species-board"} <= gone
     assert {*without["routes"]} < {*with_all["routes"]}
 
 

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "labeling": {"core", "retrieval"},
     "releases": {"core", "retrieval", "labeling"},
     "evaluation": {"core", "retrieval", "labeling", "releases"},
-    "extras": {"core", "retrieval", "labeling", "releases", "evaluation"},
+    "extras": {"core", "retrieval", "labeling", "releases", "evaluation", "annotator"},
 }
 OWN = {*MAY_IMPORT, "annotator", "bench", "demo", "tests"}
 WIRING = ("management", "migrations", "templatetags")
@@ -29,6 +29,7 @@ PURE = [
     "annotator/processes/supervisor.py",
     "core/csv_rows.py",
     "core/geo_grid.py",
+    "core/graphs.py",
     "core/line_stream.py",
     "core/parent_death.py",
     "curation/config.py",
@@ -47,6 +48,7 @@ PURE = [
     "evaluation/reranking/multimodal/prompt.py",
     "evaluation/reranking/order.py",
     "evaluation/scoring",
+    "extras/context/harmonics.py",
     "extras/simulation/core.py",
     "extras/simulation/measures.py",
     "extras/simulation/report.py",
@@ -75,7 +77,6 @@ PURE = [
     "releases/snapshot",
     "releases/statistics/numbers.py",
     "releases/verifying/certificate_checks.py",
-    "retrieval/context/harmonics.py",
     "retrieval/embedding/files.py",
     "retrieval/encoding/unit_rows.py",
     "retrieval/importing/coco.py",

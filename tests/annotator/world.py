@@ -30,8 +30,6 @@ from labeling.queries.models import Assignment, Query
 from releases.making.services import release_claim, release_make
 from releases.models import Release
 from retrieval.corpus.models import Image, ImageRoot, Species
-from retrieval.duplicates.models import DuplicateGroup
-from retrieval.duplicates.services import group_decide
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.services import image_flag_raise, image_withdraw
@@ -173,9 +171,13 @@ def make_world(settings: Any, folder: Path) -> World:
     comment_add(
         query=queries["open"], image_id=None, author=annotator, text="odd", client_id=uuid4()
     )
-    alike = DuplicateGroup.objects.create(kind="copy")
-    alike.images.set(real[:2])
-    group_decide(group=alike, decision="kept", by=people[Role.REVIEWER])
+    if "duplicates" in settings.EXTRAS:
+        from extras.duplicates.models import DuplicateGroup
+        from extras.duplicates.services import group_decide
+
+        alike = DuplicateGroup.objects.create(kind="copy")
+        alike.images.set(real[:2])
+        group_decide(group=alike, decision="kept", by=people[Role.REVIEWER])
     flag, _new = image_flag_raise(image=real[0], kind="duplicate", note="odd", by=annotator)
     image_withdraw(image=Image(pk=FIRST_ID + IMAGES - 1), by=admin, note="a person")
     image_take_down(image=Image(pk=FIRST_ID + IMAGES - 2), by=admin, reason="a person")

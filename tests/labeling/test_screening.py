@@ -1,14 +1,11 @@
-"""Screening: queries whose finds are withdrawn, and faces that a detector proposes."""
+"""Screening: queries whose finds are withdrawn."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from django.core.exceptions import ValidationError
-from django.core.management import CommandError, call_command
-from django.utils import timezone
 
 from core.errors import Conflict, Invalid
 from labeling.audits.models import ReleaseAudit
@@ -20,13 +17,8 @@ from labeling.review.pace import team_progress
 from releases.making.labels import complete_queries
 from releases.making.services import release_claim
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
-from retrieval.flags.models import ImageFlag
-from retrieval.flags.services import image_withdraw
-from retrieval.images.storage import image_store
-from retrieval.screening.faces import NoDetector, faces_propose, opencv_detector
 from tests.labeling.conftest import FIRST_ID, make_images, run_jobs
 from tests.labeling.judging import item, judge, record
-from tests.retrieval.making import image_row, jpeg
 
 pytestmark = pytest.mark.django_db
 
@@ -156,51 +148,3 @@ def test_what_images_show_is_verified_species_by_species(
     # Nothing else asks what is shown: its grades are no relevance.
     with pytest.raises(ValidationError, match="Only screening queries"):
         query_create(text="x", category="Species ID", created_by=admin, grades="evidence")
-
-
-def test_faces_are_flagged_once(tmp_path, settings, reviewer, admin):
-    settings.VAR_DIR = tmp_path / "var"
-    for number, color in enumerate(("red", "blue", "red"), start=1):
-        image_row(number, sha256=image_store(jpeg(color, (60 + number, 40))).sha256)
-    Image.objects.filter(pk=3).update(sha256="f" * 64)
-    seen: list[tuple[int, ...]] = []
-
-    def reds(pixels: np.ndarray) -> list[float]:
-        seen.append(pixels.shape)
-        return [0.91, 0.83] if pixels[0, 0, 2] > 200 else []
-
-    assert faces_propose(detect=reds, by=reviewer) == 1
-    flag = ImageFlag.objects.get()
-    assert (flag.image_id, flag.kind) == (1, "person")
-    assert flag.note == "2 by a detector, the surest with 0.91"
-    assert [shape[2] for shape in seen] == [3, 3]
-    ImageFlag.objects.update(
-        state=ImageFlag.State.CLEARED, decided_by=admin, decided_at=timezone.now()
-    )
-    assert faces_propose(detect=reds, by=reviewer) == 0
-    assert ImageFlag.objects.count() == 1
-
-
-def test_an_image_that_leaves_meanwhile_stops_no_detector(tmp_path, settings, reviewer):
-    settings.VAR_DIR = tmp_path / "var"
-    for number in (1, 2, 3):
-        image_row(number, sha256=image_store(jpeg("red", (60 + number, 40))).sha256)
-
-    def leaving(pixels: np.ndarray) -> list[float]:
-        if pixels.shape[1] == 61:
-            image_withdraw(image=Image.objects.get(pk=1), by=reviewer)
-        elif pixels.shape[1] == 62:
-            Image.objects.get(pk=2).delete()
-        return [0.9]
-
-    assert faces_propose(detect=leaving, by=reviewer) == 1
-    assert ImageFlag.objects.get().image_id == 3
-
-
-def test_a_missing_detector_says_what_to_do(tmp_path, reviewer, annotator):
-    with pytest.raises(NoDetector, match=r"OpenCV|There is no file"):
-        opencv_detector(tmp_path / "none.onnx", 0.8)
-    with pytest.raises(CommandError, match=r"OpenCV|There is no file"):
-        call_command("propose_faces", model=tmp_path / "none.onnx", by=reviewer.username)
-    with pytest.raises(CommandError, match="no reviewer"):
-        call_command("propose_faces", model=tmp_path / "none.onnx", by=annotator.username)

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import Progress
 from core.errors import Conflict
-from retrieval.context.services import context_add
+from extras.context.services import context_add
 
 
 class Command(BaseCommand):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retrieval.context.harmonics import Fitting, Seen, combined, features
+from extras.context.harmonics import Fitting, Seen, combined, features
 
 pytestmark = pytest.mark.pure
 

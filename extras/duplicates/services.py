@@ -13,10 +13,11 @@ from django.db.models.functions import Now
 from PIL import Image as PillowImage
 
 from core.errors import Conflict
+from core.graphs import components
 from core.locks import lock_key, try_session_lock
+from extras.duplicates.likeness import bits_apart, like_pairs, perceptual_hash
+from extras.duplicates.models import DuplicateGroup
 from retrieval.corpus.models import Image, Species
-from retrieval.duplicates.likeness import bits_apart, components, like_pairs, perceptual_hash
-from retrieval.duplicates.models import DuplicateGroup
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.selectors import is_withdrawn
 from retrieval.flags.services import image_withdraw

@@ -21,8 +21,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.context.harmonics import Floats, Harmonics
-from retrieval.encoding.model_specs import ModelSpecError, context_config, describe
+from extras.context.harmonics import Floats, Harmonics
+from extras.context.model_folder import context_config
+from retrieval.encoding.model_specs import ModelSpecError, describe
 
 Places = NDArray[np.float64]
 Months = NDArray[np.int64]

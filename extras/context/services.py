@@ -16,8 +16,9 @@ from django.db import transaction
 from core.errors import Conflict
 from core.geo_grid import CELL
 from core.locks import transaction_lock
-from retrieval.context.encoders import load_context
-from retrieval.context.harmonics import DEGREE, Fitting, Floats, Seen, chosen, combined
+from extras.context.encoders import load_context
+from extras.context.harmonics import DEGREE, Fitting, Floats, Seen, chosen, combined
+from extras.context.model_folder import CONTEXT_NAME
 from retrieval.corpus.models import Image, Species
 from retrieval.embedding.embedding_models import (
     embedding_model_get_or_create,
@@ -27,7 +28,7 @@ from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.selectors import embedding_count, embeddings_after, embeddings_of
 from retrieval.embedding.store import embeddings_copy, embeddings_stored
 from retrieval.embedding.text_vectors import text_vectors
-from retrieval.encoding.model_specs import CONTEXT_NAME, base_of
+from retrieval.encoding.model_specs import base_of
 from retrieval.encoding.unit_rows import unit_rows
 from retrieval.flags.selectors import images_in_corpus
 

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_http_methods
 from core.access import Role, require_role
 from core.address_choices import chosen_page
 from core.ids import id_of
-from retrieval.duplicates.models import DuplicateGroup
-from retrieval.duplicates.services import duplicate_counts, group_decide
+from extras.duplicates.models import DuplicateGroup
+from extras.duplicates.services import duplicate_counts, group_decide
 
 GROUPS_PER_PAGE = 12
 
@@ -33,5 +33,5 @@ def duplicates(request: HttpRequest) -> HttpResponse:
     groups = DuplicateGroup.objects.filter(decision="").prefetch_related("images__species")
     page = chosen_page(Paginator(groups, GROUPS_PER_PAGE), request.GET)
     return render(
-        request, "retrieval/duplicates.html", {"page": page, "counts": duplicate_counts()}
+        request, "duplicates/duplicates.html", {"page": page, "counts": duplicate_counts()}
     )

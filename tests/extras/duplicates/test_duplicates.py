@@ -11,10 +11,10 @@ from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
 from annotator.log.selectors import LogFilter, log_page
+from extras.duplicates.models import DuplicateGroup
+from extras.duplicates.services import duplicate_counts, duplicates_find, group_decide
 from releases.formats.datasheet import write as write_datasheet
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
-from retrieval.duplicates.models import DuplicateGroup
-from retrieval.duplicates.services import duplicate_counts, duplicates_find, group_decide
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_withdraw
 from retrieval.images.storage import image_store

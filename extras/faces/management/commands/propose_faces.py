@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.access import Role
 from core.commands.progress import Progress
-from retrieval.screening.faces import NoDetector, faces_propose, opencv_detector
+from extras.faces.faces import NoDetector, faces_propose, opencv_detector
 
 
 class Command(BaseCommand):

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from core.commands.progress import Progress
 from core.errors import Conflict
 from core.files import open_as_callers
-from retrieval.context.services import context_train
+from extras.context.services import context_train
 from retrieval.embedding.models import EmbeddingModel
 
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import Progress
 from core.errors import Conflict
-from retrieval.duplicates.services import duplicates_find
+from extras.duplicates.services import duplicates_find
 from retrieval.embedding.models import EmbeddingModel
 
 
