@@ -54,7 +54,7 @@ RETRIED_EVERY: Final = 5.0
 LARGEST_BATCH: Final = 100
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 10.0
-REST: Final = 50
+MIN_PAUSE_RATIO: Final = 50
 DRAWS_AHEAD: Final = 5
 RELEVANCES: Final = ("not_relevant", "not_relevant", "not_relevant", "relevant", "unsure")
 #: What a plan needn't name: how many judgments end it (0 for none), the share of images whose files
@@ -233,7 +233,7 @@ class Annotator(FastHttpUser):
                     self.crowd.requested(name, 1000 * waited, None, one["at"])
                 self.settled.set()
                 if len(batch) < LARGEST_BATCH:
-                    self.hurried.wait(pause(REST * (now - began)))
+                    self.hurried.wait(pause(MIN_PAUSE_RATIO * (now - began)))
                 self.hurried.clear()
 
     def _poll(self, query: int, cursor: int) -> None:

@@ -36,12 +36,12 @@ def chunks(file: IO[bytes], *, max_bytes: int = MAX_BYTES) -> Iterator[bytes]:
     several members. Unreadable: more than `max_bytes` decompressed bytes, more than GROWTH_FREE
     that are more than MAX_GROWTH for each byte read, or damaged gzip.
     """
-    begun = _Begun(file)
-    read = _reader(begun)
+    peeked = _PeekedFile(file)
+    read = _reader(peeked)
     line, size = 1, 0
     while chunk := _chunk(read, line):
         size += len(chunk)
-        most = min(max_bytes, max(GROWTH_FREE, MAX_GROWTH * begun.taken))
+        most = min(max_bytes, max(GROWTH_FREE, MAX_GROWTH * peeked.taken))
         if size > most:
             message = f"the file holds more than {most} bytes of text, so it is read no further"
             raise Unreadable(line, message)
@@ -96,13 +96,13 @@ def _chunk(read: Callable[[int], bytes], line: int) -> bytes:
         raise Unreadable(line, f"the gzip file is damaged or cut short: {error}") from error
 
 
-def _reader(begun: _Begun) -> Callable[[int], bytes]:
-    if begun.first.startswith(_GZIP):
-        return gzip.GzipFile(fileobj=begun, mode="rb").read  # type: ignore[call-overload, no-any-return]
-    return begun.read
+def _reader(file: _PeekedFile) -> Callable[[int], bytes]:
+    if file.first.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=file, mode="rb").read  # type: ignore[call-overload, no-any-return]
+    return file.read
 
 
-class _Begun:
+class _PeekedFile:
     """A file whose first bytes have been looked at, read from its beginning."""
 
     def __init__(self, file: IO[bytes]) -> None:

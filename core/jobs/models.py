@@ -37,7 +37,7 @@ class Job(models.Model):
     turn = models.PositiveBigIntegerField(
         default=0, help_text="slices begun; a message that names an earlier turn is stale"
     )
-    fruitless_turns = models.PositiveIntegerField(
+    attempts_without_progress = models.PositiveIntegerField(
         default=0, help_text="slices begun since the last that ended or made progress"
     )
     error = models.TextField(blank=True)

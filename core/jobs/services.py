@@ -36,7 +36,7 @@ LONG_SLICE = 2
 DISK_LOW = "The server's disk is nearly full. The job goes on when there is room."
 
 # A slice that kills its worker, or that the database refuses each time, is given up.
-FRUITLESS_TURNS = 10
+MOST_ATTEMPTS_WITHOUT_PROGRESS = 10
 
 
 class Slice(enum.Enum):
@@ -92,7 +92,7 @@ def job_advance(
         "updated_at": Now(),
     }
     if done or failed:
-        changes["fruitless_turns"] = 0
+        changes["attempts_without_progress"] = 0
     for name, value in (("total", total), ("cursor", cursor), ("result", result)):
         if value is not None:
             changes[name] = value
@@ -144,7 +144,7 @@ def job_retry(*, job: Job) -> bool:
     queued = Job.objects.filter(pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELED]).update(
         state=Job.State.QUEUED,
         error="",
-        fruitless_turns=0,
+        attempts_without_progress=0,
         finished_at=None,
         updated_at=Now(),
     )
@@ -196,7 +196,7 @@ def _turn_begin(job_id: int, turn: int | None) -> Job | None:
     begun = jobs.update(
         state=Job.State.RUNNING,
         turn=F("turn") + 1,
-        fruitless_turns=F("fruitless_turns") + 1,
+        attempts_without_progress=F("attempts_without_progress") + 1,
         started_at=Coalesce("started_at", Now()),
         updated_at=Now(),
     )
@@ -204,9 +204,11 @@ def _turn_begin(job_id: int, turn: int | None) -> Job | None:
 
 
 def _turn_work(job: Job) -> Slice:
-    if job.fruitless_turns > FRUITLESS_TURNS:
+    if job.attempts_without_progress > MOST_ATTEMPTS_WITHOUT_PROGRESS:
         last = f" The last error: {job.error}" if job.error else " Its worker died each time."
-        return _fail(job, f"Given up after {FRUITLESS_TURNS} attempts without progress.{last}")
+        return _fail(
+            job, f"Given up after {MOST_ATTEMPTS_WITHOUT_PROGRESS} attempts without progress.{last}"
+        )
     started = time.monotonic()
     try:
         finished = handler_for(job.kind)(job, started + SLICE_SECONDS)
@@ -229,7 +231,7 @@ def _turn_end(job: Job, finished: bool, seconds: float) -> Slice:
     changes: dict[str, Any] = {"state": Job.State.DONE, "finished_at": Now()} if finished else {}
     ended = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING).update(
         active_seconds=F("active_seconds") + seconds,
-        fruitless_turns=0,
+        attempts_without_progress=0,
         error="",
         updated_at=Now(),
         **changes,

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
                 ('result', models.JSONField(default=dict)),
                 ('cursor', models.JSONField(default=dict, help_text="where the next slice goes on; only the kind's handler reads it")),
                 ('turn', models.PositiveBigIntegerField(default=0, help_text='slices begun; a message that names an earlier turn is stale')),
-                ('fruitless_turns', models.PositiveIntegerField(default=0, help_text='slices begun since the last that ended or made progress')),
+                ('attempts_without_progress', models.PositiveIntegerField(default=0, help_text='slices begun since the last that ended or made progress')),
                 ('error', models.TextField(blank=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('started_at', models.DateTimeField(blank=True, null=True)),

@@ -100,7 +100,7 @@ def run_values(
 def run_score_elsewhere(*, run: Run, release: Release) -> RunScores:
     """Score a run and its best possible re-ranks on another version of the benchmark; the run's
     scores. NoSnapshot, RunDamaged: see `run_score`."""
-    for best in _bests(run):
+    for best in _best_reranks(run):
         run_score(run=best, release=release)
     return run_score(run=run, release=release)
 
@@ -219,7 +219,7 @@ def run_publish(*, run: Run) -> Run:
     first = Run.objects.select_for_update(of=("self",)).filter(second_stages=run).first()
     if first is not None and not first.published:
         raise Conflict(f"It re-ranks “{first.name}”, which is private; publish that first.")
-    family = Run.objects.filter(pk=run.pk) | _bests(run)
+    family = Run.objects.filter(pk=run.pk) | _best_reranks(run)
     family.filter(published_at__isnull=True).update(published_at=Now())
     run.refresh_from_db()
     return run
@@ -237,7 +237,7 @@ def run_unpublish(*, run: Run) -> Run:
     second = run.second_stages.exclude(kind=Run.Kind.BEST).filter(published_at__isnull=False)
     if second.exists():
         raise Conflict(f"The published run “{second[0].name}” re-ranks this one.")
-    (Run.objects.filter(pk=run.pk) | _bests(run)).update(published_at=None)
+    (Run.objects.filter(pk=run.pk) | _best_reranks(run)).update(published_at=None)
     run.refresh_from_db()
     return run
 
@@ -259,7 +259,7 @@ def run_delete(*, run: Run) -> None:
         raise Conflict(f"The run “{second.name}” re-ranks this one; delete that first.")
     if run.job is not None:
         job_cancel(job=run.job)
-    for one in [*_bests(run), run]:
+    for one in [*_best_reranks(run), run]:
         for path in (one.path, one.upload):
             transaction.on_commit(partial(storage.remove, path), robust=True)
         one.delete()
@@ -288,7 +288,7 @@ def _best_make(run: Run, depth: int) -> None:
         Run.objects.filter(pk=best.pk).update(ready_at=Now())
 
 
-def _bests(run: Run) -> QuerySet[Run]:
+def _best_reranks(run: Run) -> QuerySet[Run]:
     return Run.objects.filter(first_stage=run, kind=Run.Kind.BEST)
 
 

@@ -124,7 +124,7 @@ def pool_bias(
 
     `own` names, for each model that has some, the positions among the runs of those that are its.
     """
-    found = finds(qrels, tops)
+    found = found_by_model(qrels, tops)
     counts = found.sum(axis=0)
     whole, queries = _means(runs, qrels, measure)
 
@@ -170,7 +170,7 @@ def bias_of(whole: Floats, part: Floats, pool: Bools) -> Bias:
     return Bias(mean(np.ones_like(pool)), mean(pool), mean(~pool))
 
 
-def finds(qrels: Qrels, tops: Tops) -> Bools:
+def found_by_model(qrels: Qrels, tops: Tops) -> Bools:
     """(m, n) which of the judged pairs each model finds."""
     none = np.zeros(0, dtype=np.int64)
     parts = [

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from evaluation.scoring.measures import Chance, Graded, Kind, Measure, Places
 from evaluation.scoring.metrics import DEEPEST, Floats, HitRanks, Integers
 from evaluation.scoring.run_files import Ranking
-from releases.snapshot.qrels import Qrels, fit
+from releases.snapshot.qrels import Qrels, is_rerankable
 
 Run = Mapping[int, Ranking]
 
@@ -166,7 +166,7 @@ def fit_queries(fixed: Mapping[int, Integers], qrels: Qrels) -> list[int]:
     kept = []
     for query_id in sorted(known.intersection(fixed)):
         images, relevant = qrels.of(query_id)
-        if fit(np.isin(fixed[query_id], images[relevant]).tolist()):
+        if is_rerankable(np.isin(fixed[query_id], images[relevant]).tolist()):
             kept.append(query_id)
     return kept
 
@@ -235,7 +235,7 @@ def _found(
     """The ranks of relevant images down to each query's depth, and of judged ones down to theirs;
     both of shape (s, r)."""
     shape = (len(depths), len(runs))
-    hits, judged = _Found(shape), _Found(shape)
+    hits, judged = _RankedImages(shape), _RankedImages(shape)
     for place, query_id in enumerate(scored_query_ids(qrels).tolist() if runs else []):
         ids = _fixed([run.get(query_id) for run in runs])
         images, relevant = qrels.of(query_id)
@@ -247,7 +247,7 @@ def _found(
 
 def _graded(runs: Sequence[Run], qrels: Qrels, depths: Integers) -> Graded:
     """Where images with a gain stand down to each query's depth."""
-    found = _Found((len(depths), len(runs)))
+    found = _RankedImages((len(depths), len(runs)))
     gains = [np.zeros(0, dtype=np.int64)]
     for place, query_id in enumerate(scored_query_ids(qrels).tolist() if runs else []):
         ids = [part[: depths[place]] for part in _fixed([run.get(query_id) for run in runs])]
@@ -260,7 +260,7 @@ def _all_gains(qrels: Qrels) -> list[Integers]:
     return [qrels.gains_of(query_id) for query_id in scored_query_ids(qrels).tolist()]
 
 
-class _Found:
+class _RankedImages:
     """Where certain images stand in the rankings of r runs, gathered query by query."""
 
     def __init__(self, shape: tuple[int, int]) -> None:

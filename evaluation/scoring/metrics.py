@@ -51,7 +51,7 @@ class HitRanks:
     ranks: Integers
     """(h,) from 1, ascending within a ranking."""
     numbers: Integers
-    """(h,) the how-manieth hit of its ranking it is, from 1."""
+    """(h,) the ordinal of the hit in its ranking, from 1."""
 
     @classmethod
     def of(cls, hits: npt.ArrayLike) -> HitRanks:

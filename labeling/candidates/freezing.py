@@ -234,7 +234,7 @@ def _lists_at_once(
     if requested.species_ids:
         return 1
     within_memory = CANDIDATES_AT_ONCE // max(requested.depth * len(models), 1)
-    attempts_before = max(job.fruitless_turns - 1, 0) if job is not None else 0
+    attempts_before = max(job.attempts_without_progress - 1, 0) if job is not None else 0
     most = min(LISTS_AT_ONCE, within_memory) >> (2 * attempts_before)
     return min(vectors_at_once(model, most=max(most, 1)) for model in models)
 

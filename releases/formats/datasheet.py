@@ -52,7 +52,7 @@ from releases.snapshot.figures import (
     votes_of_pairs,
 )
 from releases.snapshot.licenses import UNKNOWN, License, license_of
-from releases.snapshot.qrels import fit
+from releases.snapshot.qrels import is_rerankable
 from releases.snapshot.release_certificate import (
     ReleaseCertificate,
     release_certificate,
@@ -106,7 +106,7 @@ class ListFacts:
     """Whose list isn't judged to its end."""
     fixed: int
     """With a fixed list."""
-    fit: int
+    rerankable: int
     """Whose fixed list is fit for re-ranking."""
     fixed_images: int
     """Images of the fixed lists."""
@@ -322,7 +322,7 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
             int(count) < query.list_size for count, query in zip(judged, listed, strict=True)
         ),
         fixed=len(flags),
-        fit=sum(fit(bool(flag) for flag in one) for one in flags),
+        rerankable=sum(is_rerankable(bool(flag) for flag in one) for one in flags),
         fixed_images=sum(map(len, flags)),
         fixed_unjudged=sum(one.count(None) for one in flags),
     )

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from releases.formats.writing import images_of
-from releases.snapshot.qrels import fit
+from releases.snapshot.qrels import is_rerankable
 from releases.snapshot.snapshot import Snapshot, SnapshotQuery
 
 _IMAGE_COLUMNS: Final = (
@@ -64,7 +64,7 @@ LABEL_COLUMNS: Final = ("relevant", "judged")
 
 
 def listed_images(snapshot: Snapshot, split: str) -> Iterator[ListedImage]:
-    """The fixed lists of a split's queries that are fit for re-ranking (`qrels.fit`), by
+    """The fixed lists of a split's queries that are fit for re-ranking (`is_rerankable`), by
     query id and rank."""
     queries = snapshot.queries_of(split)
     labels = snapshot.fixed_labels
@@ -72,7 +72,7 @@ def listed_images(snapshot: Snapshot, split: str) -> Iterator[ListedImage]:
     lists = {}
     for query_id, group in groupby(snapshot.fixed(), key=attrgetter("query_id")):
         entries = list(group)
-        if query_id in queries and fit(
+        if query_id in queries and is_rerankable(
             labels.get((query_id, one.image_id), False) for one in entries
         ):
             lists[query_id] = entries

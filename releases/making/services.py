@@ -241,14 +241,16 @@ def release_fill(
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
+class _RevealedKeys:
     """The keys of draws that a snapshot reveals."""
 
     rounds: set[bytes]
     audits: set[bytes]
 
 
-def _files_make(release: Release, take: TakeSnapshot, progress: Progress) -> tuple[Written, _Ended]:
+def _files_make(
+    release: Release, take: TakeSnapshot, progress: Progress
+) -> tuple[Written, _RevealedKeys]:
     # Replacing: a maker that was killed before its commit may have left a whole directory.
     with storage.writing_directory(release.directory) as partial:
         snapshot = Snapshot(partial / SNAPSHOT_FOLDER)
@@ -257,13 +259,13 @@ def _files_make(release: Release, take: TakeSnapshot, progress: Progress) -> tup
         written = files_write(release=release, directory=partial, progress=progress)
         rounds = {bytes.fromhex(one.key) for one in snapshot.rounds()}
         audits = {bytes.fromhex(one.key) for one in snapshot.release_audits()}
-    return written, _Ended(rounds, audits)
+    return written, _RevealedKeys(rounds, audits)
 
 
 @transaction.atomic
-def _record(release: Release, written: Written, ended: _Ended) -> None:
-    draw_keys_end(keys=ended.rounds)
-    release_keys_end(keys=ended.audits)
+def _record(release: Release, written: Written, revealed: _RevealedKeys) -> None:
+    draw_keys_end(keys=revealed.rounds)
+    release_keys_end(keys=revealed.audits)
     counts = written.counts
     Release.objects.filter(pk=release.pk).update(
         made_at=Now(),

@@ -139,7 +139,7 @@ def _ascending(
     return (owners[1:] > owners[:-1]) | (same & (images[1:] > images[:-1]))
 
 
-def fit(relevant: Iterable[bool]) -> bool:
+def is_rerankable(relevant: Iterable[bool]) -> bool:
     """Whether a query's fixed list can be re-ranked to any effect.
 
     `relevant` says of each image of the list whether it is relevant; one that nobody judged is

@@ -294,7 +294,7 @@ class Migration(migrations.Migration):
                 ('place', models.CharField(blank=True, help_text='the state folder that has its files', max_length=32)),
                 ('rows', models.PositiveBigIntegerField(default=0, help_text='embeddings when it was packed')),
                 ('since', models.DateTimeField(help_text='when the process began to rank it', null=True)),
-                ('anew', models.PositiveIntegerField(default=0, help_text='how often it was asked to pack the files anew, until that begins')),
+                ('rebuild_requests', models.PositiveIntegerField(default=0, help_text='how often it was asked to pack the files anew, until that begins')),
             ],
             options={
                 'ordering': ['model_id', 'first_image'],

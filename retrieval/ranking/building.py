@@ -414,7 +414,7 @@ class _RunWriter:
         )
 
 
-def faults(
+def verify_matrix(
     model: EmbeddingModel, progress: Callable[[int, int], None], images: Span | None = None
 ) -> list[str]:
     """Return what is wrong with a model's matrix, or its shard of these images, for people: damaged

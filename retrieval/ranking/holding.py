@@ -234,22 +234,27 @@ class Holder:
         doubted, now = shard.pk in _suspect_shards, time.monotonic()
         unfinished = self._folder(shard) / BUILDING
         if ranked and not (
-            shard.anew or doubted or unfinished.exists() or self._should_repack(shard, now)
+            shard.rebuild_requests
+            or doubted
+            or unfinished.exists()
+            or self._should_repack(shard, now)
         ):
             return True
         try:
-            if shard.anew:
+            if shard.rebuild_requests:
                 # What was read so far may hold what was removed since.
                 unfinished.unlink(missing_ok=True)
             packing = pack(
                 shard.model,
                 images=images,
                 until=now + _SLICE_SECONDS,
-                rebuild=shard.anew > 0 or _suspect_shards.get(shard.pk, False),
+                rebuild=shard.rebuild_requests > 0 or _suspect_shards.get(shard.pk, False),
                 counted=doubted,
             )
-            if shard.anew:
-                RankingShard.objects.filter(pk=shard.pk, anew=shard.anew).update(anew=0)
+            if shard.rebuild_requests:
+                RankingShard.objects.filter(
+                    pk=shard.pk, rebuild_requests=shard.rebuild_requests
+                ).update(rebuild_requests=0)
             if not packing.finished:
                 return packing.busy
             _suspect_shards.pop(shard.pk, None)

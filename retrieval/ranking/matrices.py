@@ -107,7 +107,7 @@ def matrix_rebuild(
     """
     of_images = [Q(first_image__lte=image_id, last_image__gte=image_id) for image_id in image_ids]
     RankingShard.objects.filter(reduce(or_, of_images, Q(pk=None)), model=model).update(
-        anew=F("anew") + 1
+        rebuild_requests=F("rebuild_requests") + 1
     )
     try:
         open_matrix(model)

@@ -25,7 +25,7 @@ class RankingShard(models.Model):
     )
     rows = models.PositiveBigIntegerField(default=0, help_text="embeddings when it was packed")
     since = models.DateTimeField(null=True, help_text="when the process began to rank it")
-    anew = models.PositiveIntegerField(
+    rebuild_requests = models.PositiveIntegerField(
         default=0, help_text="how often it was asked to pack the files anew, until that begins"
     )
 

@@ -2,7 +2,7 @@
 import { api } from "./api.js";
 
 /** Milliseconds without a key after which the text is sent. */
-const REST = 400;
+const DELAY = 400;
 
 function mount(details) {
   const field = document.getElementById(details.dataset.previewOf);
@@ -29,7 +29,7 @@ function mount(details) {
   details.addEventListener("toggle", render);
   field.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(render, REST);
+    timer = setTimeout(render, DELAY);
   });
 }
 

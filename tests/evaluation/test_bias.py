@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evaluation.scoring.bias import bias_of, finds, pool_bias, read_tops
+from evaluation.scoring.bias import bias_of, found_by_model, pool_bias, read_tops
 from evaluation.scoring.measures import Measure
 from releases.snapshot.qrels import Qrels
 from tests.evaluation.runs import rankings
@@ -61,7 +61,7 @@ RUNS = [
 
 
 def test_each_model_is_left_out(qrels):
-    assert finds(qrels, TOPS).astype(int).tolist() == [
+    assert found_by_model(qrels, TOPS).astype(int).tolist() == [
         [1, 1, 0, 0, 1, 0],
         [1, 0, 1, 0, 0, 1],
         [1, 0, 0, 0, 0, 0],

@@ -162,6 +162,6 @@ def test_a_job_that_died_with_many_lists_tries_fewer(images, new_query, admin):
     queries = [new_query(f"a toad of number {number}") for number in range(3)]
     waiting = opened(admin, *queries)
     # 256 at once, then 64, 16, 4 and 1.
-    Job.objects.filter(pk=waiting[0].job_id).update(fruitless_turns=4)
+    Job.objects.filter(pk=waiting[0].job_id).update(attempts_without_progress=4)
     do(waiting[0])
     assert [one.ready for one in lists(*queries)] == [True, False, False]

@@ -5,7 +5,7 @@ import pytest
 
 from releases.formats.base import Access
 from releases.formats.inquire_rerank import write
-from releases.snapshot.qrels import fit
+from releases.snapshot.qrels import is_rerankable
 from releases.snapshot.snapshot import FixedImage
 from tests.releases.snapshots import (
     COMMAS,
@@ -27,7 +27,7 @@ def test_at_least_one_and_at_most_half_must_be_relevant():
         (0, 100, False), (1, 100, True), (50, 100, True), (51, 100, False), (1, 1, False),
         (2, 3, False), (0, 0, False),
     ):  # fmt: skip
-        assert fit([True] * relevant + [False] * (of - relevant)) is expected
+        assert is_rerankable([True] * relevant + [False] * (of - relevant)) is expected
 
 
 def test_the_lists_that_are_fit_are_written(tmp_path):

@@ -30,7 +30,7 @@ from retrieval.encoding.unit_rows import unit_rows
 from retrieval.importing.checks import images_check
 from retrieval.importing.services import import_images
 from retrieval.ranking import building, matrices
-from retrieval.ranking.building import faults, pack
+from retrieval.ranking.building import pack, verify_matrix
 from retrieval.ranking.files import folder_of
 from retrieval.ranking.matrices import pack_request
 from retrieval.ranking.selectors import ranking_method
@@ -197,7 +197,7 @@ def test_a_packed_matrix(tmp_path: Path, settings: Any, monkeypatch: pytest.Monk
     assert pack(model, until=0).rows == 512
     assert (folder_of(model) / "000001.ids").stat().st_ino == written
     assert pack(model).rows == 1000
-    assert faults(model, lambda done, rows: None) == []
+    assert verify_matrix(model, lambda done, rows: None) == []
 
 
 # Workers.

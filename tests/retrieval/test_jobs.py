@@ -12,7 +12,7 @@ from core.jobs.kinds import JobFailed, UnknownJobKind, job_handler
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import (
     DISK_LOW,
-    FRUITLESS_TURNS,
+    MOST_ATTEMPTS_WITHOUT_PROGRESS,
     Slice,
     job_advance,
     job_cancel,
@@ -92,13 +92,13 @@ def test_a_broker_that_is_away_loses_no_job(
 
 def test_slices_go_on_until_the_job_is_done(counting, messages):
     job = counter(3)
-    Job.objects.filter(pk=job.pk).update(fruitless_turns=5)
+    Job.objects.filter(pk=job.pk).update(attempts_without_progress=5)
     messages.append((job.pk, 0))
     assert run(messages) == [job.pk] * 3
     job.refresh_from_db()
     assert (job.state, job.done, job.total, job.percent, job.turn) == ("done", 3, 3, 100, 3)
     assert job.started_at <= job.finished_at
-    assert (job.active_seconds > 0, job.fruitless_turns) == (True, 0)
+    assert (job.active_seconds > 0, job.attempts_without_progress) == (True, 0)
 
 
 def test_a_repeated_or_old_message_does_nothing(counting, messages):
@@ -183,12 +183,14 @@ def test_jobs_leave_the_last_room_to_judgments(counting, messages, settings):
 
 def test_a_job_that_never_gets_anywhere_is_given_up(handlers, messages):
     job, _ = failing(OperationalError("disk full"))
-    outcomes = [job_slice_run(job_id=job.pk) for _ in range(FRUITLESS_TURNS)]
+    outcomes = [job_slice_run(job_id=job.pk) for _ in range(MOST_ATTEMPTS_WITHOUT_PROGRESS)]
     assert set(outcomes[:-1]) == {Slice.LATER}
     assert outcomes[-1] is Slice.FAILED
     job.refresh_from_db()
     assert job.error.endswith("attempts without progress. The last error: disk full")
-    dying = Job.objects.create(kind="fail", fruitless_turns=FRUITLESS_TURNS)
+    dying = Job.objects.create(
+        kind="fail", attempts_without_progress=MOST_ATTEMPTS_WITHOUT_PROGRESS
+    )
     assert job_slice_run(job_id=dying.pk) is Slice.FAILED
     dying.refresh_from_db()
     assert "Its worker died each time" in dying.error

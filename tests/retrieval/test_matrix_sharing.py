@@ -13,7 +13,7 @@ from core import storage
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.ranking import building
-from retrieval.ranking.building import faults, pack
+from retrieval.ranking.building import pack, verify_matrix
 from retrieval.ranking.files import MANIFEST, Manifest, folder_of
 from retrieval.ranking.selectors import half_rounded, ranking_method
 from tests.retrieval.making import random_vectors
@@ -71,7 +71,7 @@ def test_it_is_fetched_not_packed(model: EmbeddingModel, machine: Machine, read:
     assert ranking_method(model) != "matrix"
     assert pack(model).finished
     assert (read, ranking_method(model)) == ([], "matrix")
-    assert faults(model, lambda done, rows: None) == []
+    assert verify_matrix(model, lambda done, rows: None) == []
     same_as_scan(model, QUERY)
     # What is new since is read by one, and by the other fetched.
     read.clear()
@@ -83,7 +83,7 @@ def test_it_is_fetched_not_packed(model: EmbeddingModel, machine: Machine, read:
     machine("one")
     pack(model)
     assert (read, Manifest.load(folder_of(model)).rows) == ([], 260)  # type: ignore[union-attr]
-    assert faults(model, lambda done, rows: None) == []
+    assert verify_matrix(model, lambda done, rows: None) == []
     same_as_scan(model, QUERY)
 
 

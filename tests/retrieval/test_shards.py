@@ -207,7 +207,10 @@ def test_rankings_are_those_of_the_database(hold, animals, caplog, tmp_path):
     image_take_down(
         image=Image.objects.get(pk=gone), reason="asked for", by=person("ada", Role.ADMIN)
     )
-    wait_for(lambda: not RankingShard.objects.filter(anew__gt=0).exists(), what="the takedown")
+    wait_for(
+        lambda: not RankingShard.objects.filter(rebuild_requests__gt=0).exists(),
+        what="the takedown",
+    )
     wait_for(
         lambda: all(
             gone not in np.fromfile(path, np.int64)

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from core.commands.progress import SECONDS_BETWEEN_LINES, Progress
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking.building import MatrixRefused, faults, pack
+from retrieval.ranking.building import MatrixRefused, pack, verify_matrix
 from retrieval.ranking.files import folder_of
 from retrieval.ranking.reading import Span
 from retrieval.ranking.sharded import shards_as_cut, span_of
@@ -73,7 +73,7 @@ class Command(BaseCommand):
         found = []
         for images in self._here(model):
             with Progress("embeddings compared", quiet=options["verbosity"] < 1) as show:
-                found += faults(model, show, images)
+                found += verify_matrix(model, show, images)
         for fault in found:
             self.stdout.write(f"{model}: {fault}")
         if not found and options["verbosity"]:

@@ -16,7 +16,7 @@ const LONGEST_PAUSE = 10_000;
 const LOGIN_PAUSE = 5000;
 /** After an answer the next judgments are gathered for so many times as long as the answer took: a server that many
  * people keep busy gets fewer requests with more in each. */
-const REST = 50;
+const MIN_PAUSE_RATIO = 50;
 /** Browsers take up to 64 KiB from a page that is being closed. */
 const LARGEST_LAST_REQUEST = 60_000;
 /** Statuses that may change on a retry; other refusals of a whole request are final. */
@@ -168,7 +168,7 @@ class Sender extends EventTarget {
       const began = performance.now();
       if (!(await this.#send(batch))) return;
       if (batch.length < LARGEST_BATCH) {
-        this.#pause(Math.min(LONGEST_PAUSE, REST * (performance.now() - began)));
+        this.#pause(Math.min(LONGEST_PAUSE, MIN_PAUSE_RATIO * (performance.now() - began)));
         return;
       }
     }

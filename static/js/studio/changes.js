@@ -7,7 +7,7 @@ const MOST_ACTS = 1000;
 const VISIBLE_EVERY = 10_000;
 const HIDDEN_EVERY = 30_000;
 /** At least so many times as long as the answer took lie between two. */
-const REST = 20;
+const MIN_PAUSE_RATIO = 20;
 
 /**
  * Keeps the store up to date: labels made on other devices and in other tabs, answers and refusals, withdrawn and
@@ -55,7 +55,7 @@ export class Changes extends EventTarget {
     } catch {
       this.failing = true;
     }
-    if (!this.stopped) this.#again(REST * (performance.now() - began));
+    if (!this.stopped) this.#again(MIN_PAUSE_RATIO * (performance.now() - began));
   }
 
   #again(rest = 0) {

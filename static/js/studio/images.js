@@ -2,7 +2,7 @@
 const AT_A_TIME = 4;
 const RETRIED_EVERY = 5000;
 /** After a file far ahead the page rests so many times as long as it took: a busy server has others to answer first. */
-const REST = 5;
+const MIN_PAUSE_RATIO = 5;
 
 /**
  * Events: "image" (detail `{rank}`) when one that had failed was loaded after all.
@@ -157,7 +157,7 @@ export class ImageCache extends EventTarget {
     setTimeout(() => {
       this.resting = false;
       this.#next();
-    }, REST * (performance.now() - began));
+    }, MIN_PAUSE_RATIO * (performance.now() - began));
     this.#next();
   }
 }
