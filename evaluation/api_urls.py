@@ -3,8 +3,16 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
+from evaluation.leaderboard.api import LeaderboardView
 from evaluation.reranking.api import RerankEstimateView, RerankResumeView, RerankView
-from evaluation.runs.api import AllowanceView, BaselinesView, ReleaseRunsView, RunViewSet
+from evaluation.runs.api import (
+    AllowanceView,
+    BaselinesView,
+    EvaluationView,
+    FusionView,
+    ReleaseRunsView,
+    RunViewSet,
+)
 
 router = SimpleRouter(use_regex_path=False)
 router.register("runs", RunViewSet, basename="api-run")
@@ -13,6 +21,13 @@ urlpatterns = [
     *router.urls,
     path("releases/<id:pk>/runs/", ReleaseRunsView.as_view(), name="api-release-runs"),
     path("releases/<id:pk>/baselines/", BaselinesView.as_view(), name="api-release-baselines"),
+    path("releases/<id:pk>/fuse/", FusionView.as_view(), name="api-release-fuse"),
+    path("releases/<id:pk>/evaluate/", EvaluationView.as_view(), name="api-release-evaluate"),
+    path(
+        "releases/<id:pk>/leaderboard.<str:extension>",
+        LeaderboardView.as_view(),
+        name="api-leaderboard",
+    ),
     path("releases/<id:pk>/rerank/", RerankView.as_view(), name="api-rerank"),
     path(
         "releases/<id:pk>/rerank/estimate/",

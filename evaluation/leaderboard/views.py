@@ -146,6 +146,11 @@ def _board(choice: Choice, seen: Visible, runs: BoardRuns, user: Any) -> dict[st
 def leaderboard_export(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
     """The published runs as CSV, JSON, LaTeX or one web page."""
     require_evaluator(request.user)
+    return export_response(pk, extension)
+
+
+def export_response(pk: int, extension: str) -> HttpResponse:
+    """The published runs of a release as a file; Http404 where there is none."""
     release = get_object_or_404(Release.objects.made(), pk=pk)
     if extension not in CONTENT_TYPES:
         raise Http404("There is no such export.")

@@ -24,7 +24,10 @@ from core.api.parameters import parameters
 from core.errors import Conflict
 from core.jobs.serializers import JobSerializer
 from evaluation.runs.baselines import baselines_begin
+from evaluation.runs.evaluations import evaluation_begin
+from evaluation.runs.fusions import fusible_runs, run_fuse
 from evaluation.runs.models import Run
+from evaluation.runs.requests import unjudged_request
 from evaluation.runs.selectors import (
     can_edit,
     can_unpublish,
@@ -36,7 +39,11 @@ from evaluation.runs.selectors import (
 from evaluation.runs.serializers import (
     AllowanceSerializer,
     CardSerializer,
+    EvaluationSerializer,
+    FusionSerializer,
+    JudgeSerializer,
     QueryScoresSerializer,
+    RequestedSerializer,
     RunDetailSerializer,
     RunParameters,
     RunSerializer,
@@ -134,6 +141,18 @@ class RunViewSet(
             raise Conflict("Baselines are always public.")
         run_unpublish(run=run)
         return self._detail(request, pk)
+
+    @extend_schema(request=JudgeSerializer, responses=RequestedSerializer)
+    @action(detail=True, methods=["post"])
+    def judge(self, request: Request, pk: int) -> Response:
+        """Have the first images of a public run that nobody has judged judged (reviewers); a repeat
+        adds nothing."""
+        require_role(request.user, Role.REVIEWER)
+        run = get_run_for(request.user, pk)
+        written = JudgeSerializer(data=request.data)
+        written.is_valid(raise_exception=True)
+        images, queries = unjudged_request(run=run, by=request.user, **written.validated_data)
+        return Response({"images": images, "queries": queries})
 
     @extend_schema(
         methods=["get"],
@@ -233,6 +252,52 @@ class BaselinesView(RunView):
         """Have them made by a job (admins); again, what is new since."""
         require_role(request.user, Role.ADMIN)
         job = baselines_begin(release=_release(pk), created_by=request.user)
+        data = JobSerializer(job, context={"request": request}).data
+        return Response(data, status=status.HTTP_202_ACCEPTED)
+
+
+class FusionView(RunView):
+    """Runs that fuse others of a release."""
+
+    @extend_schema(request=FusionSerializer, responses={201: RunDetailSerializer})
+    def post(self, request: Request, pk: int) -> Response:
+        """Fuse scored runs of one task, in this order; a job makes the run, which is yours. With
+        test queries it counts as a submission."""
+        written = FusionSerializer(data=request.data)
+        written.is_valid(raise_exception=True)
+        numbers = written.validated_data.pop("runs")
+        there = fusible_runs(_release(pk), request.user).select_related("release")
+        found = there.in_bulk(numbers)
+        if unknown := [number for number in numbers if number not in found]:
+            message = f"There is no run {unknown[0]} of this release that can be fused."
+            raise exceptions.ValidationError({"runs": message})
+        run = run_fuse(
+            runs=[found[number] for number in numbers],
+            owner=request.user,
+            **written.validated_data,
+        )
+        return Response(
+            RunDetailSerializer(run, context={"request": request}).data,
+            status=status.HTTP_201_CREATED,
+            headers={"Location": reverse("api-run-detail", args=[run.pk], request=request)},
+        )
+
+
+class EvaluationView(RunView):
+    """Evaluating a model on a release."""
+
+    @extend_schema(request=EvaluationSerializer, responses={202: JobSerializer})
+    def post(self, request: Request, pk: int) -> Response:
+        """Embed the corpus by a model as far as it isn't, rank it for the queries and score that
+        (reviewers): one job, which goes on where it stopped."""
+        require_role(request.user, Role.REVIEWER)
+        written = EvaluationSerializer(data=request.data)
+        written.is_valid(raise_exception=True)
+        job = evaluation_begin(
+            release=_release(pk),
+            model_name=written.validated_data["model"],
+            created_by=request.user,
+        )
         data = JobSerializer(job, context={"request": request}).data
         return Response(data, status=status.HTTP_202_ACCEPTED)
 

@@ -9,12 +9,17 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.api.fields import IdField, NumberField, TextField, TruthField
+from core.ids import LARGEST_ID
 from core.jobs.models import Job
 from evaluation.runs.forms import SPLIT_CHOICES
+from evaluation.runs.fusions import FEWEST, LONGEST_NAME
+from evaluation.runs.fusions import MOST as MOST_FUSED
 from evaluation.runs.models import Run
+from evaluation.runs.requests import DEPTH, MOST
 from evaluation.runs.rows import split_means
 from evaluation.runs.selectors import scores_visible_to
 from evaluation.runs.services import CARD_FIELDS
+from evaluation.scoring.fusion import METHODS, NORMALIZATIONS
 from releases.models import Release
 
 
@@ -177,6 +182,39 @@ class ScoreOnSerializer(serializers.Serializer[dict[str, Any]]):
     """Another version of the run's benchmark."""
 
     release = serializers.PrimaryKeyRelatedField(queryset=Release.objects.made())
+
+
+class FusionSerializer(serializers.Serializer[dict[str, Any]]):
+    """Which runs of a release are fused, and how."""
+
+    runs = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=LARGEST_ID),
+        min_length=FEWEST,
+        max_length=MOST_FUSED,
+    )
+    method = serializers.ChoiceField(choices=[*METHODS.items()], default="rrf")
+    normalization = serializers.ChoiceField(choices=[*NORMALIZATIONS.items()], default="min-max")
+    name = serializers.CharField(max_length=LONGEST_NAME, default="", allow_blank=True)
+    publish = serializers.BooleanField(default=False)
+
+
+class EvaluationSerializer(serializers.Serializer[dict[str, Any]]):
+    """A model to evaluate: an open_clip name with its pretrained tag, or a folder of the server."""
+
+    model = serializers.CharField(max_length=300)
+
+
+class JudgeSerializer(serializers.Serializer[dict[str, Any]]):
+    """How many of a run's first images are to be judged."""
+
+    depth = serializers.IntegerField(min_value=1, max_value=MOST, default=DEPTH)
+
+
+class RequestedSerializer(serializers.Serializer[dict[str, int]]):
+    """What waits for annotators now."""
+
+    images = serializers.IntegerField()
+    queries = serializers.IntegerField()
 
 
 class RunParameters(serializers.Serializer[Any]):

@@ -32,8 +32,9 @@ CSV = (
     b",query_id,query_text,supercategory,category,iconic_group\n0,900,a newt,Species,Species ID,\n"
 )
 #: What is in no state here in which it could succeed: a release whose making failed, a re-ranking
-#: that stopped, and a flag that isn't one's own.
+#: that stopped, two runs to fuse, and a flag that isn't one's own.
 UNREACHED = {
+    "POST /api/releases/{id}/fuse/",
     "POST /api/releases/{id}/retry/",
     "POST /api/runs/{id}/rerank/resume/",
     "DELETE /api/images/{id}/flags/{flag}/",
@@ -95,6 +96,9 @@ def named(world: World) -> dict[str, dict[str, Any]]:
         "POST /api/releases/": {"body": {"name": "Newts", "rerank_model": ""}},
         "GET /api/releases/{id}/files/{name}": {
             "path_parameters": release | {"name": "inquire_queries_val.csv"},
+        },
+        "POST /api/releases/{id}/evaluate/": {
+            "path_parameters": release, "body": {"model": model},
         },
         "POST /api/releases/{id}/rerank/estimate/": {"path_parameters": release, "body": rerank},
         "POST /api/releases/{id}/rerank/": {"path_parameters": release, "body": rerank},

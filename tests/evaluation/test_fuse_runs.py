@@ -1,15 +1,14 @@
-"""Fusing runs by the leaderboard's button and by the command, and what a run declares."""
+"""Fusing runs by the leaderboard's button and through the API, and what a run declares."""
 
 from __future__ import annotations
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from core.jobs.services import job_slice_run
 from evaluation.leaderboard.selectors import board_runs
 from evaluation.runs.models import Run, Submission
 from evaluation.runs.services import rankings_on, run_publish
-from tests.conftest import client_of
+from tests.conftest import api_of, client_of
 from tests.evaluation.runs import scored_run
 from tests.evaluation.test_leaderboard_pages import STRONG, WEAK
 from tests.releases.toy_release import toy_release
@@ -69,20 +68,30 @@ def test_the_button_makes_a_private_run(release, runs, researcher, annotator, cl
     assert Run.objects.filter(kind=Run.Kind.FUSION).count() == 1
 
 
-def test_the_command_keeps_the_splits_that_all_runs_hold(release, runs, researcher, capsys):
-    numbers = [str(run.pk) for run in runs]
-    call_command("fuse_runs", *numbers, "--method", "combmnz", "--normalization", "z", "--publish")
+def test_by_the_api_it_keeps_the_splits_that_all_runs_hold(release, runs, admin, researcher):
+    address, numbers = f"/api/releases/{release.pk}/fuse/", [run.pk for run in runs]
+    body = {"runs": numbers, "method": "combmnz", "normalization": "z", "publish": True}
+    answer = api_of(admin).post(address, body, format="json")
     fused = Run.objects.get(kind=Run.Kind.FUSION)
+    assert (answer.status_code, answer.json()["id"]) == (201, fused.pk)
     assert fused.name == "CombMNZ (z-score) of weak, strong, val"
     job_slice_run(job_id=fused.job_id)
     fused.refresh_from_db()
     assert (fused.val_queries, fused.test_queries, fused.published) == (1, 0, True)
-    assert not Submission.objects.exists()
+    assert not Submission.objects.filter(test_split=True).exists()
     board = board_runs(release, Run.Task.FULL, researcher).board("val")
     assert len(board.runs) > len(board_runs(release, Run.Task.FULL, researcher).board("test").runs)
-    for wrong, text in (([numbers[0], numbers[0]], "different"), (["999", "1"], "no run 999")):
-        with pytest.raises(CommandError, match=text):
-            call_command("fuse_runs", *wrong)
+    for wrong, status in (
+        ({"runs": numbers[:1] * 2}, 409),
+        ({"runs": [numbers[0], 999]}, 400),
+        ({"runs": numbers[:1]}, 400),
+        ({"runs": numbers, "method": "borda"}, 400),
+    ):
+        assert api_of(admin).post(address, wrong, format="json").status_code == status, wrong
+    # The private run isn't there for others.
+    answer = api_of(researcher).post(address, {"runs": numbers}, format="json")
+    assert answer.json()["errors"][0]["field"] == "runs"
+    assert Run.objects.filter(kind=Run.Kind.FUSION).count() == 1
 
 
 def test_declared_data_are_shown_and_exported(release, runs, researcher):

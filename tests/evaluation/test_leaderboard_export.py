@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
-from django.core.management import CommandError, call_command
 
 from evaluation.runs.services import run_publish
 from releases.charts import SIZES
@@ -122,21 +121,13 @@ def test_the_web_page_stands_alone(board):
     assert "/releases/" not in text
 
 
-def test_the_command_writes_the_same(board, tmp_path, capsys):
+def test_the_api_gives_the_same(release, board, world):
+    address = f"/api/releases/{release.pk}/leaderboard"
     for extension in ("csv", "json", "html", "tex"):
-        out = tmp_path / f"board.{extension}"
-        call_command("export_leaderboard", "Toy, quoted v1", str(out))
-        assert out.read_text(encoding="utf-8") == board(extension)
-    assert "Toy, quoted v1" in capsys.readouterr().out
-
-
-def test_the_command_says_what_is_wrong(board, tmp_path):
-    with pytest.raises(CommandError, match="must end with one of"):
-        call_command("export_leaderboard", "Toy, quoted v1", str(tmp_path / "board.xlsx"))
-    with pytest.raises(CommandError, match="Other"):
-        call_command("export_leaderboard", "Other", str(tmp_path / "board.csv"))
-    with pytest.raises(CommandError, match="No such file"):
-        call_command("export_leaderboard", "Toy, quoted v1", str(tmp_path / "gone" / "board.csv"))
+        answer = world.api("researcher").get(f"{address}.{extension}")
+        assert answer.content.decode() == board(extension)
+    assert world.api("researcher").get(f"{address}.xlsx").status_code == 404
+    assert world.api("annotator").get(f"{address}.csv").status_code == 403
 
 
 def test_latex_tables_are_those_of_the_page(release, board):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
@@ -189,8 +188,12 @@ def test_a_model_is_embedded_ranked_and_scored_by_one_job(
     shutil.rmtree(var_dir / "images")
     Embedding.objects.filter(image__gte=FIRST_ID + 20).delete()
     second = made()
-    call_command("evaluate_model", toy_model.name, str(second))
-    assert "Evaluate toy-model on Toads v2" in capsys.readouterr().out
+    address, body = f"/api/releases/{second.pk}/evaluate/", {"model": toy_model.name}
+    assert api_of(researcher).post(address, body).status_code == 403
+    asking = api_of(reviewer)
+    assert asking.post(address, {"model": "nobody/knows"}).status_code == 409
+    answer = asking.post(address, body)
+    assert (answer.status_code, answer.json()["title"]) == (202, "Evaluate toy-model on Toads v2")
     failing = Job.objects.filter(kind="evaluate_model").latest("pk")
     while job_slice_run(job_id=failing.pk) is Slice.MORE:
         pass

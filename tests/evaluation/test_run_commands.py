@@ -1,4 +1,4 @@
-"""The commands that submit runs and make baselines."""
+"""The command that submits runs."""
 
 import io
 from pathlib import Path
@@ -6,14 +6,10 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from core.jobs.models import Job
 from core.jobs.services import job_slice_run
 from evaluation.runs.models import Run, Submission
-from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from tests.evaluation.runs import trec
 from tests.releases.toy_release import toy_release
-from tests.retrieval.making import embed_rows
-from tests.toy_model import toy_model as toy_spec
 
 
 @pytest.fixture
@@ -71,16 +67,3 @@ def test_what_is_wrong_is_reported(release, file):
             said("submit_run", *arguments, "--name", "CLIP")
         assert expected in str(caught.value)
     assert not Run.objects.exists()
-
-
-def test_a_worker_makes_baselines_and_the_command_waits_for_them(worker, images):
-    model = embedding_model_get_or_create(name=toy_spec(), dimension=2)
-    embed_rows(model, {number: [7 - number, number] for number in range(1, 7)})
-    embedding_model_get_or_create(name="unused", dimension=2)
-    toy_release()
-    shown = said("make_baselines", "Toy v1", "--wait")
-    assert "Baselines of Toy v1" in shown
-    assert "6 baselines are on the leaderboard." in shown
-    again = said("make_baselines", "Toy v1", "--wait")
-    assert "6 baselines are on the leaderboard." in again
-    assert Job.objects.filter(kind="make_baselines", state="done").count() == 2

@@ -17,6 +17,7 @@ from evaluation.reranking.services import RerankChoice, rerank_checked
 from evaluation.runs.baselines import baselines_begin
 from evaluation.runs.corpus import in_corpus
 from evaluation.runs.models import Run
+from labeling.lifecycle.splitting import queries_split
 from labeling.queries.files import read_queries
 from labeling.queries.models import Query
 from releases import selectors
@@ -259,7 +260,7 @@ class TestInquire:
         call_command("import_queries", *(str(inquire / name) for name in QUERY_FILES.values()))
         Query.objects.update(state=Query.State.COMPLETE)
         # Their splits are settled by the files, so a draw leaves them.
-        call_command("split_queries", "--val", "0.5", "--stratify")
+        queries_split(val_share=0.5, seed=0, stratify=True, released={})
         release_export(name="as released", directory=tmp_path / "out", new=True)
         for split, name in QUERY_FILES.items():
             went_in, came_out = (
@@ -268,7 +269,7 @@ class TestInquire:
             # By id: of the validation file, the order isn't kept among the queries here.
             assert sorted(came_out.split(b"\n")) == sorted(went_in.split(b"\n"))
             assert split == "val" or came_out == went_in
-        call_command("split_queries", "--val", "0.2", "--seed", "7", "--stratify", "--redraw")
+        queries_split(val_share=0.2, seed=7, stratify=True, redraw=True, released={})
         drawn = release_export(name="drawn", directory=tmp_path / "drawn", new=True)
         assert (drawn.val_queries, drawn.test_queries) == (50, 200)
         # A draw goes through an import unchanged.

@@ -16,6 +16,7 @@ from evaluation.runs.corpus import in_corpus
 from labeling.audits.models import ReleaseKey
 from labeling.lifecycle.benchmarks import benchmark_save
 from labeling.lifecycle.services import query_transition
+from labeling.lifecycle.splitting import queries_split
 from labeling.queries.models import Benchmark, Query, default_benchmark
 from releases import selectors
 from releases.making import services
@@ -133,9 +134,7 @@ def test_a_release_holds_the_queries_of_its_benchmark(
         call_command("export_release", "Z", str(tmp_path / "z"), new=True)
     call_command("export_release", "Z", str(tmp_path / "z"), new=True, benchmark="Newts and co")
     assert Release.objects.get(name="Z").test_queries == 2
-    with pytest.raises(CommandError, match="There is no benchmark 'Birds'"):
-        call_command("split_queries", val=0.5, benchmark="Birds")
     Query.objects.update(split_settled=False)
     Release.objects.filter(made_at=None).delete()
-    call_command("split_queries", val=1, benchmark="Newts and co", redraw=True)
+    queries_split(val_share=1, seed=0, benchmark=second, redraw=True, released={})
     assert [one.split for one in Query.objects.all()] == ["test", "val", "val", "test"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.core.management import CommandError, call_command
 
 from core.access import Role
 from labeling.lifecycle.imports import queries_import
@@ -104,15 +103,15 @@ def test_released_queries_keep_theirs_and_a_redraw_tells_of_them(
     again = split_plan(val_share=0.5, seed=1, redraw=True, released=released)
     assert set(again.released) == {one for one in again.moved if one <= 10} != set()
     assert vals() == set()
-    # The page and the command tell of them, too.
+    # The page and the API tell of them, too.
     address, choice = "/releases/split/", {"val_share": "0.5", "seed": "1", "redraw": "on"}
     assert "are in a release" not in client_of(admin).get(address).content.decode()
     page = client_of(admin).get(address, choice).content.decode()
     assert "of the queries that change are in a release." in page
-    call_command("split_queries", "--val", "0.5", "--seed", "1", "--redraw")
-    out = capsys.readouterr().out
-    assert "of them are in a release, whose files keep the old split:" in out
-    assert f"  {min(again.released)}: test -> val, in demo v1" in out
+    body = {"val_share": 0.5, "seed": 1, "redraw": True}
+    moved = api_of(admin).post("/api/splits/", body).json()["moved"]
+    told = {one["query_id"]: one["release"] for one in moved if one["release"]}
+    assert told == dict.fromkeys(again.released, "demo v1")
 
 
 def test_what_was_shown_is_what_is_done(queries: list[Query]) -> None:
@@ -136,8 +135,8 @@ def test_impossible_draws_name_the_field(admin: Any) -> None:
         page = client_of(admin).get("/releases/split/", {"val_share": 0.2, "seed": 7} | options)
         assert set(page.context["form"].errors) == {field}
         assert "Apply this draw" not in page.content.decode()
-    with pytest.raises(CommandError, match="from 0 to 1"):
-        call_command("split_queries", "--val", "half")
+        answer = api_of(admin).post("/api/splits/", {"val_share": "half"})
+        assert answer.status_code == 400
     assert "No complete query" in client_of(admin).get("/releases/split/").content.decode()
 
 
@@ -171,23 +170,6 @@ class TestSettled:
         query = Query.objects.get()
         assert (report.updated, query.split, query.split_settled) == (1, "test", True)
         assert queries_import(files=[("mine_test.csv", row)], by=admin).unchanged == 1
-
-
-class TestCommand:
-    def test_prints_the_draw_and_stores_it(self, queries: list[Query], capsys: Any) -> None:
-        call_command("split_queries", "--val", "0.2", "--dry-run")
-        assert "4 would change splits" in capsys.readouterr().out
-        assert not Query.objects.filter(split_settled=True).exists()
-        call_command("split_queries", "--val", "0.2", "--seed", "7", "--stratify")
-        lines = capsys.readouterr().out.splitlines()
-        assert lines[1].split() == ["Human", "Impact", "0/5", "1/4", "0.200"]
-        assert lines[3].split() == ["all", "0/20", "4/16", "0.200"]
-        assert lines[-1].startswith("20 drawn, 0 kept; 4 changed splits")
-        assert len(vals()) == 4
-        call_command("split_queries", "--val", "0.2")
-        assert capsys.readouterr().out.splitlines()[-1] == (
-            "Every split is settled already; --redraw draws all anew."
-        )
 
 
 class TestApi:
