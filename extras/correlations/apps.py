@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from django.apps import AppConfig
 from django.urls import reverse
+
+from core.registries import LEADERBOARD_LINKS, Link
+
+if TYPE_CHECKING:
+    from releases.models import Release
 
 
 class CorrelationsConfig(AppConfig):
@@ -16,13 +21,9 @@ class CorrelationsConfig(AppConfig):
 
     def ready(self) -> None:
         """Append to the registries."""
-        from core.registries import LEADERBOARD_LINKS
-
         LEADERBOARD_LINKS.append(_link)
 
 
-def _link(release: Any, choice: dict[str, str]) -> Any:
-    from core.registries import Link
-
+def _link(release: Release, choice: dict[str, str]) -> Link:
     address = f"{reverse('correlations', args=[release.pk])}?{urlencode(choice)}"
     return Link("Do the measures rank the runs alike?", address)

@@ -7,6 +7,8 @@ from typing import Any
 from django.apps import AppConfig
 from django.urls import reverse
 
+from core.registries import FLAG_LINKS, SNAPSHOT_FACTS, Link
+
 
 class DuplicatesConfig(AppConfig):
     """Registers the link on the flags' page, what a release tells, and the decisions in the log."""
@@ -17,7 +19,6 @@ class DuplicatesConfig(AppConfig):
     def ready(self) -> None:
         """Append to the registries."""
         from annotator.log.sources import SOURCES, Source
-        from core.registries import FLAG_LINKS, SNAPSHOT_FACTS
         from extras.duplicates.models import DuplicateGroup
 
         FLAG_LINKS.append(_link)
@@ -36,9 +37,7 @@ class DuplicatesConfig(AppConfig):
         )
 
 
-def _link() -> Any:
-    from core.registries import Link
-
+def _link() -> Link:
     return Link("Near-duplicates", reverse("duplicates"))
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
 from django.urls import reverse
+
+from core.access import Role, at_least
+from core.registries import QUERY_LINKS, Link
+
+if TYPE_CHECKING:
+    from labeling.queries.models import Query
 
 
 class NatureConfig(AppConfig):
@@ -15,7 +21,6 @@ class NatureConfig(AppConfig):
 
     def ready(self) -> None:
         """Append to the registries."""
-        from core.registries import QUERY_LINKS
         from extras.nature.release_file import FORMAT
         from releases.formats.registry import FORMATS
 
@@ -23,10 +28,7 @@ class NatureConfig(AppConfig):
         FORMATS.append(FORMAT)
 
 
-def _link(user: Any, query: Any) -> Any:
-    from core.access import Role, at_least
-    from core.registries import Link
-
+def _link(user: Any, query: Query) -> Link | None:
     if query.state != "complete" or not at_least(user, Role.REVIEWER):
         return None
     return Link("Nature", reverse("query-nature", args=[query.pk]))

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 from django.apps import AppConfig
 from django.urls import reverse
 
+from core.access import Role, at_least
 from core.jobs.kinds import job_handler
+from core.registries import QUERY_LINKS, Link
 
 if TYPE_CHECKING:
     from core.jobs.models import Job
+    from labeling.queries.models import Query
 
 
 class SimulationConfig(AppConfig):
@@ -20,8 +23,6 @@ class SimulationConfig(AppConfig):
 
     def ready(self) -> None:
         """Append to the registries."""
-        from core.registries import QUERY_LINKS
-
         QUERY_LINKS.append(_link)
         job_handler("simulate")(_simulate)
 
@@ -33,10 +34,7 @@ def _simulate(job: Job, deadline: float) -> bool:
     return simulation_step(job, deadline)
 
 
-def _link(user: Any, query: Any) -> Any:
-    from core.access import Role, at_least
-    from core.registries import Link
-
+def _link(user: Any, query: Query) -> Link | None:
     if query.state != "complete" or not at_least(user, Role.REVIEWER):
         return None
     return Link("Simulate", f"{reverse('simulations')}?query={query.pk}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
 from django.urls import reverse
 
 from core.jobs.kinds import job_handler
+from core.registries import BACKUP_FOLDERS, LEADERBOARD_TABS, BackupFolder, Link
 
 if TYPE_CHECKING:
     from core.jobs.models import Job
@@ -23,8 +24,6 @@ class SpeciesTaskConfig(AppConfig):
 
     def ready(self) -> None:
         """Append to the registries."""
-        from core.registries import BACKUP_FOLDERS, LEADERBOARD_TABS, BackupFolder
-
         job_handler("species_task")(_species_task)
         LEADERBOARD_TABS.append(_tab)
         BACKUP_FOLDERS.append(BackupFolder("species_runs", _files))
@@ -37,9 +36,7 @@ def _species_task(job: Job, deadline: float) -> bool:
     return species_step(job, deadline)
 
 
-def _tab() -> Any:
-    from core.registries import Link
-
+def _tab() -> Link:
     return Link("Species", reverse("species-board"))
 
 
