@@ -134,7 +134,7 @@ def test_each_filter_shows_what_passes_and_none_moves_a_counter(
 
     # Dates; what can't be asked changes nothing.
     days = sorted(one["observed_at"][:10] for one in found)
-    expect(panel(page)).to_contain_text(f"from {days[0]} to {days[-1]}")
+    expect(panel(page)).to_contain_text(f"From {days[0]} to {days[-1]}")
     first, last = days[40], days[90]
     panel(page).get_by_label("From").fill(first)
     list_.shows(lambda one: one["observed_at"][:10] >= first)
