@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 from core.access import Role, require_evaluator, require_role
 from core.api.parameters import parameters
 from core.errors import Conflict
+from core.jobs.models import Job
 from core.jobs.serializers import JobSerializer
 from evaluation.runs.baselines import baselines_begin
 from evaluation.runs.evaluations import evaluation_begin
@@ -237,11 +238,7 @@ class ReleaseRunsView(RunView, GenericAPIView[Run]):
             card={name: fields[name] for name in CARD_FIELDS if name in fields},
             publish=fields["publish"],
         )
-        return Response(
-            RunDetailSerializer(run, context={"request": request}).data,
-            status=status.HTTP_201_CREATED,
-            headers={"Location": reverse("api-run-detail", args=[run.pk], request=request)},
-        )
+        return _created(run, request)
 
 
 class BaselinesView(RunView):
@@ -252,8 +249,7 @@ class BaselinesView(RunView):
         """Have them made by a job (admins); again, what is new since."""
         require_role(request.user, Role.ADMIN)
         job = baselines_begin(release=_release(pk), created_by=request.user)
-        data = JobSerializer(job, context={"request": request}).data
-        return Response(data, status=status.HTTP_202_ACCEPTED)
+        return _accepted(job, request)
 
 
 class FusionView(RunView):
@@ -276,11 +272,7 @@ class FusionView(RunView):
             owner=request.user,
             **written.validated_data,
         )
-        return Response(
-            RunDetailSerializer(run, context={"request": request}).data,
-            status=status.HTTP_201_CREATED,
-            headers={"Location": reverse("api-run-detail", args=[run.pk], request=request)},
-        )
+        return _created(run, request)
 
 
 class EvaluationView(RunView):
@@ -298,8 +290,7 @@ class EvaluationView(RunView):
             model_name=written.validated_data["model"],
             created_by=request.user,
         )
-        data = JobSerializer(job, context={"request": request}).data
-        return Response(data, status=status.HTTP_202_ACCEPTED)
+        return _accepted(job, request)
 
 
 class AllowanceView(RunView):
@@ -309,6 +300,19 @@ class AllowanceView(RunView):
     def get(self, request: Request) -> Response:
         """How many the user has left, over all releases."""
         return Response(AllowanceSerializer(allowance_of(request.user)).data)
+
+
+def _created(run: Run, request: Request) -> Response:
+    return Response(
+        RunDetailSerializer(run, context={"request": request}).data,
+        status=status.HTTP_201_CREATED,
+        headers={"Location": reverse("api-run-detail", args=[run.pk], request=request)},
+    )
+
+
+def _accepted(job: Job, request: Request) -> Response:
+    data = JobSerializer(job, context={"request": request}).data
+    return Response(data, status=status.HTTP_202_ACCEPTED)
 
 
 def _release(pk: int) -> Release:

@@ -41,13 +41,12 @@ def run_fuse(
     normalization: str = "min-max",
     name: str = "",
     publish: bool = False,
-    limited: bool = True,
 ) -> Run:
     """Make a private run of FEWEST to MOST scored runs of one release and task; a job fuses them
     and scores it, and then publishes it if `publish` is set.
 
-    With test queries it counts as one of the owner's submissions. LimitReached, unless `limited` is
-    false or the owner None; Conflict for runs that can't be fused.
+    With test queries it counts as one of the owner's submissions. LimitReached, unless the owner is
+    None; Conflict for runs that can't be fused.
     """
     release, task = runs[0].release if runs else None, runs[0].task if runs else ""
     if not FEWEST <= len({run.pk for run in runs}) == len(runs) <= MOST:
@@ -73,7 +72,7 @@ def run_fuse(
         )
         if owner is not None:
             test_split = "test" in splits
-            submission_record(person=owner, run=fused, test_split=test_split, limited=limited)
+            submission_record(person=owner, run=fused, test_split=test_split)
         fusion = {
             "runs": [run.pk for run in runs],
             "method": method,
