@@ -117,7 +117,7 @@ def bias_report(board: BoardRuns, split: str, measure: str, first: int) -> BiasR
         names=names,
         own=own,
         bias=cached(compute, "bias", board.fingerprint, split, measure, first),
-        origins=cached(lambda: origins(snapshot, query_ids), "origins", release.pk, split),
+        origins=cached(lambda: origins(snapshot, query_ids), "origins", board.fingerprint, split),
     )
 
 

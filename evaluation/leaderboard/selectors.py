@@ -56,7 +56,7 @@ class BoardRuns:
     query_ids: Ids
     """Those that are scored, of both splits."""
     fingerprint: str
-    """Changes with the runs and their scores; for `cached`."""
+    """Changes with the release, the runs and their scores; for `cached`."""
     test_hidden: bool
     """Whether the reader doesn't see the labels of the test split."""
 
@@ -221,7 +221,7 @@ def _board_runs(
         values=tuple(_values(score.run, arrays[score.pk]) for score in scores),
         queries=release_queries(release),
         query_ids=scored_query_ids(task_qrels(release, task)),
-        fingerprint=repr((release.pk, task, versions)),
+        fingerprint=repr((release.pk, str(release.made_at), task, versions)),
         test_hidden=test_hidden,
     )
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 
 import pytest
 from django.core.cache import cache
+from django.db import connection, transaction
 
 from evaluation.leaderboard.selectors import board_runs
 from evaluation.runs.models import Run
 from evaluation.runs.services import run_publish
+from releases.models import Release
 from retrieval.embedding.models import EmbeddingModel
 from tests.conftest import client_of
 from tests.evaluation.runs import scored_run
@@ -20,6 +23,14 @@ from tests.releases.toy_release import ready_release
 
 pytestmark = pytest.mark.django_db
 
+JUDGMENTS = [
+    judgment(1, 1),
+    judgment(1, 1, annotator=2, source="search"),
+    judgment(1, 2, "not_relevant"),
+    judgment(1, 3, source="run"),
+    judgment(2, 5, source="audit"),
+]
+
 
 def small_release(**values):
     """Two queries with judgments from three sources, and an embedding model's run among three."""
@@ -27,14 +38,7 @@ def small_release(**values):
         queries=[query(1, split="val"), query(2, split="test")],
         pairs=[pair(1, 1, True), pair(1, 2, False), pair(1, 3, True), pair(2, 5, True)],
         images=[image(number) for number in range(1, 7)],
-        judgments=[
-            judgment(1, 1),
-            judgment(1, 1, annotator=2, source="search"),
-            judgment(1, 2, "not_relevant"),
-            judgment(1, 3, source="run"),
-            judgment(2, 5, source="audit"),
-        ],
-        **values,
+        **{"judgments": JUDGMENTS, **values},
     )
     model = EmbeddingModel.objects.create(name="clip:a", dimension=4)
     orders = {"a": [1, 2, 6], "b": [3, 6, 1], "c": [6, 2, 1]}
@@ -91,3 +95,24 @@ def test_the_page_and_its_files(var_dir, researcher, reviewer, annotator):
     assert "fewer than 8 of a run’s first 10 images were judged" in marked
     assert board_runs(release, Run.Task.FULL, researcher).coverage("test") == []
     assert len(board_runs(release, Run.Task.FULL, reviewer).coverage("test")) == 4
+
+
+def test_another_release_of_the_same_id_shows_its_own(var_dir, researcher):
+    """As after a backup of an older state was restored, beside the cache of the newer one."""
+    with transaction.atomic():
+        first = small_release()
+        assert len(shown_origins(first, researcher)) == 3
+        shutil.rmtree(first.snapshot_directory)
+        transaction.set_rollback(True)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT setval(pg_get_serial_sequence(%s, 'id'), %s, false)",
+            [Release._meta.db_table, first.pk],
+        )
+    second = small_release(judgments=[judgment(1, 1)])
+    assert second.pk == first.pk
+    assert [one["source"] for one in shown_origins(second, researcher)] == ["list"]
+
+
+def shown_origins(release, user):
+    return client_of(user).get(f"/releases/{release.pk}/bias.json?split=val").json()["origins"]
