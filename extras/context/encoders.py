@@ -42,7 +42,7 @@ class ContextEncoder:
         """(n, d) of places (n, 2) in degrees, NaN where unknown, and months (n,); zeros where the
         place isn't known. ModelSpecError: the encoder gives something else.
         """
-        found = np.zeros((len(places), self.dimension), np.float32)
+        vectors = np.zeros((len(places), self.dimension), np.float32)
         known = np.isfinite(places).all(axis=1)
         if known.any():
             given = np.asarray(self._run(places[known], months[known]), np.float32)
@@ -50,8 +50,8 @@ class ContextEncoder:
             if given.shape != wanted or not np.isfinite(given).all():
                 reason = f"its encoder gives {given.shape} where finite {wanted} is needed"
                 raise ModelSpecError(self.spec, reason)
-            found[known] = given
-        return found
+            vectors[known] = given
+        return vectors
 
 
 def load_context(spec: str) -> ContextEncoder:
@@ -95,5 +95,5 @@ def _of_module(name: str) -> Callable[..., Any]:
     module, _, function = name.partition(":")
     if not function:
         raise ImportError("a file of train_context, a .pt file or module:function is needed")
-    found: Callable[..., Any] = getattr(import_module(module), function)
-    return found
+    encoder: Callable[..., Any] = getattr(import_module(module), function)
+    return encoder

@@ -56,8 +56,8 @@ class Harmonics:
 
     def __call__(self, places: NDArray[np.float64], months: NDArray[np.int64]) -> Floats:
         """(n, d) vectors of places (n, 2) and months (n,) as `features` has them."""
-        found: Floats = features(places, months, self.degree) @ self.weights
-        return found
+        vectors: Floats = features(places, months, self.degree) @ self.weights
+        return vectors
 
     def save(self, path: Path) -> None:
         """Write it to an NPZ file."""
@@ -140,7 +140,7 @@ def chosen(fitting: Fitting, texts: Floats, by: Seen) -> tuple[Harmonics, float]
         for encoder in (fitting.fitted(texts, ridge) for ridge in RIDGES)
         for weight in WEIGHTS
     ]
-    _, less, encoder = max(tried, key=lambda one: one[:2])
+    _, less, encoder = max(tried, key=lambda trial: trial[:2])
     return encoder, -less
 
 
@@ -150,5 +150,5 @@ def combined(images: Floats, context: Floats, weight: float) -> Floats:
     """
     lengths = np.linalg.norm(context, axis=1, keepdims=True)
     unit = np.divide(context, lengths, out=np.zeros_like(context), where=lengths > 1e-9)
-    found = (1 - weight) * images + weight * unit
-    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)
+    mixed = (1 - weight) * images + weight * unit
+    return np.asarray(mixed / np.linalg.norm(mixed, axis=1, keepdims=True), np.float32)

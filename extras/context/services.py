@@ -85,22 +85,25 @@ def context_train(
     if len(species) < 2:
         raise Conflict("Images of at least two species whose places are known are needed.")
     texts = _texts(base, species, progress)
-    number = {one.pk: at for at, one in enumerate(species)}
+    number = {kind.pk: index for index, kind in enumerate(species)}
     fitting = Fitting(len(species), degree)
     drawn: dict[str, _Drawn] = {"observers": _Drawn(), "places": _Drawn()}
     for rows, kinds in _parted(number, held_out):
         fitting.add(*_of(rows, kinds == ""))
-        for kind, found in drawn.items():
-            found.take(*_only(rows, kinds == kind))
+        for kind, sample in drawn.items():
+            sample.take(*_only(rows, kinds == kind))
     for rows, kinds in _parted(number, held_out):
         if (kinds == "").any():
             fitting.add_squares(*_of(rows, kinds == ""))
-    held = {kind: found.with_vectors(base) for kind, found in drawn.items()}
+    held = {kind: sample.with_vectors(base) for kind, sample in drawn.items()}
     if not all(len(seen.species) for seen in held.values()) or not fitting.counts.any():
         raise Conflict("Too few observers and places are known: nothing would be held out.")
     encoder, weight = chosen(fitting, texts, held["observers"])
     measured = {
-        kind: (len(seen.species), *(seen.right(encoder, texts, one) for one in (0.0, weight, 1.0)))
+        kind: (
+            len(seen.species),
+            *(seen.right(encoder, texts, share) for share in (0.0, weight, 1.0)),
+        )
         for kind, seen in held.items()
     }
     directory.mkdir(parents=True, exist_ok=True)
@@ -217,15 +220,15 @@ def _share(text: str) -> float:
 
 def _texts(base: EmbeddingModel, species: list[Species], progress: Progress) -> Floats:
     texts = []
-    for one in species:
-        common = f" with common name {one.common_name}" if one.common_name else ""
-        texts.append(f"a photo of {one.scientific_name}{common}.")
-    found = []
+    for taxon in species:
+        common = f" with common name {taxon.common_name}" if taxon.common_name else ""
+        texts.append(f"a photo of {taxon.scientific_name}{common}.")
+    vectors = []
     for start in range(0, len(texts), TEXTS_AT_A_TIME):
-        found += text_vectors(base, texts[start : start + TEXTS_AT_A_TIME])
+        vectors += text_vectors(base, texts[start : start + TEXTS_AT_A_TIME])
         if progress:
-            progress(len(found), len(texts))
-    return np.array(found, np.float32)
+            progress(len(vectors), len(texts))
+    return np.array(vectors, np.float32)
 
 
 def _places_of(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -35,6 +35,6 @@ def perceptual_hash(image: Image.Image) -> int:
     return int.from_bytes(np.packbits(cosines > np.median(cosines)).tobytes())
 
 
-def bits_apart(one: int, other: int) -> int:
+def bits_apart(first: int, second: int) -> int:
     """In how many bits two hashes differ."""
-    return (one ^ other).bit_count()
+    return (first ^ second).bit_count()

@@ -43,11 +43,11 @@ def duplicates_find(
     Two images are alike if their embeddings' cosine similarity is at least `least` and they are
     copies (perceptual hashes of their thumbnails differ in at most MOST_BITS) or of one burst (one
     observer, where both are known, MOST_SECONDS and MOST_DEGREES apart at most). Groups are linked
-    by such pairs. Groups that nobody decided on are found anew; those that were decided on stay,
-    and are not found again. Raises Conflict while another process looks for them.
+    by such pairs. Groups that nobody decided on are replaced; those that were decided on stay, and
+    their images form no new group. Raises Conflict while another process looks for them.
     """
     species = [*Species.objects.order_by("pk").values_list("pk", flat=True), None]
-    groups = found = 0
+    groups = grouped = 0
     with try_session_lock(lock_key("duplicates")) as held:
         if not held:
             raise Conflict("Another process looks for near-duplicates.")
@@ -61,15 +61,15 @@ def duplicates_find(
         ]
         for done, species_id in enumerate(species, start=1):
             for kind, images in _groups_of(model, species_id, least):
-                if any(one.issuperset(images) for one in decided):
+                if any(group.issuperset(images) for group in decided):
                     continue
                 with transaction.atomic():
                     DuplicateGroup.objects.create(kind=kind).images.set(images)
                 groups += 1
-                found += len(images)
+                grouped += len(images)
             if progress:
                 progress(done, len(species))
-    return groups, found
+    return groups, grouped
 
 
 def group_decide(*, group: DuplicateGroup, decision: str, by: Any) -> bool:
@@ -83,7 +83,7 @@ def group_decide(*, group: DuplicateGroup, decision: str, by: Any) -> bool:
         if not changed:
             return False
         there = group.images.filter(~is_withdrawn())
-        images = sorted(there, key=lambda one: (-one.width * one.height, one.pk))
+        images = sorted(there, key=lambda image: (-image.width * image.height, image.pk))
         leaving = {"kept": [], "one": images[1:], "withdrawn": images}[decision]
         for image in leaving:
             note = f"{group.get_kind_display()}: nearly the same as image {images[0].pk}"
@@ -112,11 +112,11 @@ def _groups_of(
     linked: list[tuple[int, int]] = []
     bursts: set[int] = set()
     for i, j in like_pairs(np.array(vectors, dtype=np.float16), least):
-        one, other = images[i], images[j]
-        first, second = hashed(one), hashed(other)
+        image, other = images[i], images[j]
+        first, second = hashed(image), hashed(other)
         if first is not None and second is not None and bits_apart(first, second) <= MOST_BITS:
             linked.append((i, j))
-        elif _is_burst(one, other):
+        elif _is_burst(image, other):
             linked.append((i, j))
             bursts.update((i, j))
     return [
@@ -134,13 +134,13 @@ def _hash_of(image: Image) -> int | None:
         return None
 
 
-def _is_burst(one: Image, other: Image) -> bool:
-    if one.observer != other.observer and one.observer and other.observer:
+def _is_burst(image: Image, other: Image) -> bool:
+    if image.observer != other.observer and image.observer and other.observer:
         return False
-    places = (one.latitude, other.latitude, one.longitude, other.longitude)
-    if one.observed_at is None or other.observed_at is None or None in places:
+    places = (image.latitude, other.latitude, image.longitude, other.longitude)
+    if image.observed_at is None or other.observed_at is None or None in places:
         return False
-    seconds = abs((one.observed_at - other.observed_at).total_seconds())
+    seconds = abs((image.observed_at - other.observed_at).total_seconds())
     north, south, east, west = (float(place or 0) for place in places)
     return seconds <= MOST_SECONDS and max(abs(north - south), abs(east - west)) <= MOST_DEGREES
 

@@ -82,7 +82,7 @@ def read_eccv(directory: Path, errors: list[RowError]) -> Layout:
 
 def _positives(directory: Path, errors: list[RowError]) -> dict[int, list[int]]:
     """Caption -> its relevant images, each once."""
-    found: dict[int, list[int]] = {}
+    positives: dict[int, list[int]] = {}
     content = _json(directory, PAIRS_FILE, errors)
     for key, images in content.items() if isinstance(content, dict) else ():
         ids = [_id(image) for image in images] if isinstance(images, list) else [None]
@@ -90,10 +90,10 @@ def _positives(directory: Path, errors: list[RowError]) -> dict[int, list[int]]:
         if caption is None or None in ids:
             _wrong(errors, PAIRS_FILE, key, "is not an id with a list of ids")
         else:
-            found[caption] = [image for image in dict.fromkeys(ids) if image is not None]
-    if not found and not errors:
+            positives[caption] = [image for image in dict.fromkeys(ids) if image is not None]
+    if not positives and not errors:
         _wrong(errors, PAIRS_FILE, "", "is not a JSON object of captions")
-    return found
+    return positives
 
 
 def _texts(directory: Path, errors: list[RowError]) -> dict[int, str]:
@@ -102,7 +102,7 @@ def _texts(directory: Path, errors: list[RowError]) -> dict[int, str]:
         return {}
     content = _json(directory, CAPTIONS_FILE, errors)
     try:
-        return {int(one["id"]): str(one["caption"]).strip() for one in content["annotations"]}
+        return {int(row["id"]): str(row["caption"]).strip() for row in content["annotations"]}
     except (TypeError, KeyError, ValueError):
         _wrong(errors, CAPTIONS_FILE, "annotations", "is not a list of objects with id and caption")
         return {}
@@ -110,9 +110,9 @@ def _texts(directory: Path, errors: list[RowError]) -> dict[int, str]:
 
 def _grades(directory: Path, errors: list[RowError]) -> Grades:
     """(caption, image) -> the grades that people gave."""
-    found: Grades = defaultdict(list)
+    grades: Grades = defaultdict(list)
     if not (directory / GRADES_FILE).is_file():
-        return found
+        return grades
     columns = ("cid", "iid", "annotation")
     with open_regular(directory / GRADES_FILE) as file:
         for line, row in csv_rows(
@@ -125,13 +125,13 @@ def _grades(directory: Path, errors: list[RowError]) -> Grades:
                 message = f"{row['annotation'][:40]!r} is not 1, 2, 3 or 4"
                 errors.append(RowError(GRADES_FILE, line, "annotation", message))
             elif caption is not None and image is not None:
-                found[caption, image].append(grade)
-    return found
+                grades[caption, image].append(grade)
+    return grades
 
 
 def _grade(given: list[int], *, relevant: bool) -> int | None:
     """The median, rounded down, of the grades on the side of the label; None without any."""
-    own = [one for one in given if (one >= LEAST_RELEVANT[BINARIZATION]) == relevant]
+    own = [grade for grade in given if (grade >= LEAST_RELEVANT[BINARIZATION]) == relevant]
     return int(median(own)) if own else None
 
 

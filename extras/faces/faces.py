@@ -58,7 +58,7 @@ def faces_propose(
     kind = ImageFlag.Kind.PERSON
     before = ImageFlag.objects.filter(kind=kind, raised_by=by).values("image")
     images = Image.objects.filter(~is_withdrawn()).exclude(pk__in=before).order_by("pk")
-    total, found = images.count(), 0
+    total, flagged = images.count(), 0
     for done, image in enumerate(images.iterator(1000), start=1):
         try:
             with display_file(ImageRef.of(image)) as file, PillowImage.open(file) as opened:
@@ -70,7 +70,7 @@ def faces_propose(
             # Somebody may have withdrawn or deleted it meanwhile.
             with suppress(FlagRefused, Image.DoesNotExist):
                 image_flag_raise(image=image, kind=kind, note=note, by=by)
-                found += 1
+                flagged += 1
         if progress:
             progress(done, total)
-    return found
+    return flagged

@@ -83,7 +83,7 @@ def parse_stop(text: str, *, streak: int = 100) -> Stop:
     try:
         if kind == "streak" and len(numbers) in (1, 2):
             length, *minimum = map(int, numbers)
-            if length >= 1 and all(one >= 0 for one in minimum):
+            if length >= 1 and all(count >= 0 for count in minimum):
                 return Stop("streak", streak=length, minimum=minimum[0] if minimum else None)
         elif kind == "certificate" and len(numbers) == 1:
             if 0 < (target := float(numbers[0])) < 1:
@@ -201,19 +201,19 @@ class Simulation:
     def order(self, order: str) -> OrderFigures:
         """How early an order of ORDERS brings up the relevant images."""
         count = len(self.pool.relevant)
-        places = [self._found_at(order, seed) for seed in self._seeds(order)]
+        simulated = [self._found_at(order, seed) for seed in self._seeds(order)]
         points = measures.curve_labels(count)
         return OrderFigures(
             order=order,
-            runs=len(places),
+            runs=len(simulated),
             labels_to={
-                name: fmean(measures.labels_to(one, recall) for one in places)
+                name: fmean(measures.labels_to(found_at, recall) for found_at in simulated)
                 for name, recall in RECALLS.items()
             },
-            wss_95=fmean(measures.work_saved(one, count) for one in places),
-            erf_10=fmean(measures.extra_found(one, count) for one in places),
-            atd=fmean(measures.time_to_discovery(one) for one in places),
-            curve=np.mean([measures.recall_curve(one, points) for one in places], 0)
+            wss_95=fmean(measures.work_saved(found_at, count) for found_at in simulated),
+            erf_10=fmean(measures.extra_found(found_at, count) for found_at in simulated),
+            atd=fmean(measures.time_to_discovery(found_at) for found_at in simulated),
+            curve=np.mean([measures.recall_curve(found_at, points) for found_at in simulated], 0)
             .round(5)
             .tolist(),
         )
@@ -224,11 +224,11 @@ class Simulation:
         count, relevant = len(self.pool.relevant), int(self.pool.relevant.sum())
         certificate = stop.kind == "certificate"
         target = stop.target if certificate else self.target
-        labels, recalls = [one.labels for one in runs], [one.found / relevant for one in runs]
+        labels, recalls = [run.labels for run in runs], [run.found / relevant for run in runs]
         below = [recall < target for recall in recalls]
         covered = sum(
-            relevant <= _relevant_at_most(one.rounds, stop.confidence) if one.rounds else True
-            for one in runs
+            relevant <= _relevant_at_most(run.rounds, stop.confidence) if run.rounds else True
+            for run in runs
         )
         return StopFigures(
             order=order,
@@ -241,10 +241,10 @@ class Simulation:
             target=target,
             below_target=Share.of(sum(below), len(runs)),
             saved=1 - fmean(labels) / count,
-            exhausted=fmean(one.labels == count for one in runs),
+            exhausted=fmean(run.labels == count for run in runs),
             coverage=Share.of(covered, len(runs)) if certificate else None,
             false_certificates=Share.of(
-                sum(one.certified and low for one, low in zip(runs, below, strict=True)), len(runs)
+                sum(run.certified and low for run, low in zip(runs, below, strict=True)), len(runs)
             )
             if certificate
             else None,

@@ -34,7 +34,7 @@ def recall_chart(figures: Figures) -> SafeString:
     best there can be, and where each stop rule stops on average.
     """
     labels = np.array(figures["curve_labels"])
-    curves = {ORDER_TITLES[one["order"]]: one["curve"] for one in figures["orders"]}
+    curves = {ORDER_TITLES[row["order"]]: row["curve"] for row in figures["orders"]}
     curves[ORDER_TITLES["random"]] = (labels / figures["images"]).tolist()
     curves[IDEAL] = ideal_curve(figures["relevant"], labels).tolist()
     lines = [
@@ -42,16 +42,16 @@ def recall_chart(figures: Figures) -> SafeString:
         for order, curve in curves.items()
         for at, recall in zip(figures["curve_labels"], curve, strict=True)
     ]
-    rules = list(dict.fromkeys(one["stop"] for one in figures["stops"]))[:MOST_SHAPES]
+    rules = list(dict.fromkeys(row["stop"] for row in figures["stops"]))[:MOST_SHAPES]
     stops = [
         {
-            "order": ORDER_TITLES[one["order"]],
-            "stop": one["stop"],
-            "labels": one["labels"],
-            "recall": one["recall"],
+            "order": ORDER_TITLES[row["order"]],
+            "stop": row["stop"],
+            "labels": row["labels"],
+            "recall": row["recall"],
         }
-        for one in figures["stops"]
-        if one["stop"] in rules
+        for row in figures["stops"]
+        if row["stop"] in rules
     ]
 
     def draw(width: int) -> Spec:

@@ -70,7 +70,7 @@ class SimulationForm(forms.Form):
             try:
                 self.plan = Plan(
                     orders=tuple(data["orders"]),
-                    stops=tuple(one.strip() for one in data["stops"].split(",")),
+                    stops=tuple(stop.strip() for stop in data["stops"].split(",")),
                     noise=data["noise"],
                     seeds=data["seeds"],
                     streak=settings.STOP_STREAK,

@@ -38,8 +38,8 @@ def work_saved(found_at: Places, images: int, recall: float = 0.95) -> float:
 def extra_found(found_at: Places, images: int, share: float = 0.1) -> float:
     """ERF@10 by default: the recall after this share of the pool, less that of a random order."""
     labels = math.floor(share * images + 1e-9) or images
-    found = np.searchsorted(found_at, labels, side="right")
-    return float(found - _found_at_random(len(found_at), images)[labels - 1]) / len(found_at)
+    relevant = np.searchsorted(found_at, labels, side="right")
+    return float(relevant - _found_at_random(len(found_at), images)[labels - 1]) / len(found_at)
 
 
 def time_to_discovery(found_at: Places) -> float:

@@ -88,7 +88,7 @@ def query_pool(query: Query) -> JudgedPool:
         query_text=query.text,
         model=model,
         text_vector=vector,
-        ranked=[(one, labels[one]) for one in sorted(ranks, key=ranks.__getitem__)],
+        ranked=[(image_id, labels[image_id]) for image_id in sorted(ranks, key=ranks.__getitem__)],
         minimum=minimum_labels(query),
         listed=current.size,
         judged=len(labels),
@@ -112,9 +112,9 @@ def judged_pool(
     embedding are left out. `judged` counts those outside the list too. SimulationRefused: none is
     left, or none is relevant.
     """
-    found, vectors = image_vectors(model=model, image_ids=[image_id for image_id, _ in ranked])
-    embedded = set(found.tolist())
-    kept = [pair for pair in ranked if pair[0] in embedded]
+    embedded, vectors = image_vectors(model=model, image_ids=[image_id for image_id, _ in ranked])
+    with_vector = set(embedded.tolist())
+    kept = [pair for pair in ranked if pair[0] in with_vector]
     if not any(relevant for _, relevant in kept):
         raise SimulationRefused(
             f"Query {query_id} has no relevant image in its list, so there is no recall to measure."
@@ -123,7 +123,7 @@ def judged_pool(
     pool = Pool(
         image_ids=image_ids,
         relevant=np.array([relevant for _, relevant in kept], np.bool_),
-        vectors=vectors[np.searchsorted(found, image_ids)],
+        vectors=vectors[np.searchsorted(embedded, image_ids)],
         text=np.array(text_vector, np.float16),
         minimum=minimum,
     )

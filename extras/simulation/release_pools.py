@@ -30,8 +30,8 @@ def release_pools(release: Release) -> Iterator[JudgedPool | SimulationRefused]:
     pairs: defaultdict[int, list[Pair]] = defaultdict(list)
     for pair in snapshot.pairs():
         pairs[pair.query_id].append(pair)
-    vectors = {(one.query_id, one.model): one.vector for one in snapshot.vectors()}
-    models = {one.name: one for one in EmbeddingModel.objects.all()}
+    vectors = {(row.query_id, row.model): row.vector for row in snapshot.vectors()}
+    models = {model.name: model for model in EmbeddingModel.objects.all()}
     for query in snapshot.queries.values():
         vector = vectors.get((query.query_id, query.model))
         model = models.get(query.model)
@@ -49,13 +49,13 @@ def release_pools(release: Release) -> Iterator[JudgedPool | SimulationRefused]:
 def _pool(
     query: SnapshotQuery, pairs: list[Pair], model: EmbeddingModel, vector: list[float]
 ) -> JudgedPool:
-    listed = sorted((one.rank, one) for one in pairs if one.rank is not None)
+    listed = sorted((pair.rank, pair) for pair in pairs if pair.rank is not None)
     return judged_pool(
         query_id=query.query_id,
         query_text=query.text,
         model=model,
         text_vector=vector,
-        ranked=[(one.image_id, one.relevant) for _, one in listed],
+        ranked=[(pair.image_id, pair.relevant) for _, pair in listed],
         minimum=0 if query.species else settings.MINIMUM_LABELS,
         listed=query.list_size,
         judged=len(pairs),

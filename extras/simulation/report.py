@@ -25,7 +25,7 @@ Figures = dict[str, Any]
 
 #: What names a row of figures, before the figures themselves.
 NAMES: Final = ("query_id", "query_text", "images", "relevant", "closed_world", "order", "stop")
-ORDER_COLUMNS: Final = (*(f"labels_to_{one}" for one in RECALLS), "wss_95", "erf_10", "atd")
+ORDER_COLUMNS: Final = (*(f"labels_to_{recall}" for recall in RECALLS), "wss_95", "erf_10", "atd")
 MEANS: Final = ("labels", "labels_p5", "recall", "recall_p5", "target", "saved", "exhausted")
 SHARES: Final = ("below_target", "coverage", "false_certificates")
 ORDER_HEAD: Final = (
@@ -102,12 +102,12 @@ def figure_rows(queries: Iterable[Figures]) -> Iterator[dict[str, Any]]:
     with their intervals, None where a stop has none.
     """
     for figures in queries:
-        orders = {one["order"]: one for one in figures["orders"]}
+        orders = {order["order"]: order for order in figures["orders"]}
         for stop in figures["stops"]:
             order = orders[stop["order"]]
             row = {name: figures[name] for name in NAMES[:5]}
             row |= {"order": stop["order"], "stop": stop["stop"]}
-            row |= {f"labels_to_{one}": labels for one, labels in order["labels_to"].items()}
+            row |= {f"labels_to_{recall}": labels for recall, labels in order["labels_to"].items()}
             row |= {name: order[name] for name in ("wss_95", "erf_10", "atd")}
             row |= {name: stop[name] for name in ("runs", *MEANS)}
             for name in SHARES:
@@ -178,7 +178,7 @@ def _order_cells(row: dict[str, Any]) -> Sequence[str]:
     times = row["times_frozen"]
     return [
         row["order"],
-        *(f"{row[f'labels_to_{one}']:,.1f}" for one in RECALLS),
+        *(f"{row[f'labels_to_{recall}']:,.1f}" for recall in RECALLS),
         "–" if times is None else f"{times:.2f}",
         f"{row['wss_95']:.3f}",
         f"{row['erf_10']:.3f}",

@@ -34,8 +34,8 @@ def mcnemar(first: tuple[Ids, Truth], second: tuple[Ids, Truth]) -> float | None
     from scipy.stats import binomtest
 
     _, at, beside = np.intersect1d(first[0], second[0], assume_unique=True, return_indices=True)
-    one, other = first[1][at], second[1][beside]
-    better, worse = int((one & ~other).sum()), int((other & ~one).sum())
+    right, other = first[1][at], second[1][beside]
+    better, worse = int((right & ~other).sum()), int((other & ~right).sum())
     if better + worse == 0:
         return None
     result: Any = binomtest(better, better + worse, 0.5)

@@ -78,7 +78,7 @@ def species_step(job: Job, deadline: float) -> bool:
     right: Counter[str] = Counter()
     known: defaultdict[str, set[int]] = defaultdict(set)
     left_out = 0
-    for ids, found, truth, names in _images(run.embedding_model):
+    for ids, embedded, truth, names in _images(run.embedding_model):
         asked = np.isin(truth, list(groups))
         allowed = np.zeros((len(ids), len(species_ids)), bool) if by_group else None
         if allowed is not None:
@@ -89,13 +89,15 @@ def species_step(job: Job, deadline: float) -> bool:
         if not asked.any():
             continue
         among = None if allowed is None else allowed[asked]
-        best = best_named(found[asked], vectors, among)
+        best = best_named(embedded[asked], vectors, among)
         hit = np.array([species_ids[at] for at in best]) == truth[asked]
         image_ids.append(ids[asked])
         correct.append(hit)
-        for name, one, species_id in zip(names[asked], hit, truth[asked].tolist(), strict=True):
+        for name, is_right, species_id in zip(
+            names[asked], hit, truth[asked].tolist(), strict=True
+        ):
             seen[name] += 1
-            right[name] += bool(one)
+            right[name] += bool(is_right)
             known[name].add(species_id)
     if not image_ids:
         raise JobFailed("No image of a species that can be named has an embedding of this model.")
@@ -111,20 +113,20 @@ def species_step(job: Job, deadline: float) -> bool:
 
 def species_texts(run: SpeciesRun) -> dict[int, str]:
     """The prompt of each species that has images and such a name, by primary key."""
-    found = {}
+    texts = {}
     species = Species.objects.filter(images__isnull=False).distinct().order_by("pk")
-    for one in species.prefetch_related("names"):
-        common = next((n.name for n in one.names.all() if n.language == run.language), "")
-        ranks = [getattr(one, rank) for rank in _RANKS]
+    for kind in species.prefetch_related("names"):
+        common = next((n.name for n in kind.names.all() if n.language == run.language), "")
+        ranks = [getattr(kind, rank) for rank in _RANKS]
         name = {
-            "sci": one.scientific_name,
+            "sci": kind.scientific_name,
             "com": common,
-            "taxon": " ".join(filter(None, [*ranks, one.specific_epithet])),
-            "sci_com": common and f"{one.scientific_name} with common name {common}",
+            "taxon": " ".join(filter(None, [*ranks, kind.specific_epithet])),
+            "sci_com": common and f"{kind.scientific_name} with common name {common}",
         }[run.naming]
         if name:
-            found[one.pk] = run.prompt.replace("{}", name)
-    return found
+            texts[kind.pk] = run.prompt.replace("{}", name)
+    return texts
 
 
 def answers(run: SpeciesRun) -> tuple[Ids, Truth]:
@@ -141,7 +143,7 @@ def _groups(species_ids: list[int]) -> dict[int, list[int]]:
     for pk, group in rows.order_by("pk").values_list("pk", "lookalike_group"):
         groups[group].append(pk)
     return {
-        pk: [place[one] for one in members]
+        pk: [place[member] for member in members]
         for members in groups.values()
         if len(members) > 1
         for pk in members
@@ -164,7 +166,7 @@ def _images(model: EmbeddingModel) -> Iterator[tuple[Ids, Any, Ids, Any]]:
         ids, vectors, species, datasets = zip(*some, strict=True)
         yield (
             np.array(ids, np.int64),
-            np.array([np.asarray(one, np.float32) for one in vectors]),
+            np.array([np.asarray(vector, np.float32) for vector in vectors]),
             np.array(species, np.int64),
             np.array(datasets, object),
         )

@@ -82,7 +82,7 @@ def _board(runs: list[SpeciesRun]) -> list[dict[str, Any]]:
             "run": run,
             "accuracy": 100 * run.correct / run.images,
             "half": 100 * half_interval(run.correct, run.images),
-            "average": 100 * average_over_sets([tuple(one[1:]) for one in run.sets]),
+            "average": 100 * average_over_sets([tuple(row[1:]) for row in run.sets]),
             "p": mcnemar(best, answers(run)) if best and run is not runs[0] else None,
             "sets": [
                 (name, images, 100 * correct / images, 100 * half_interval(correct, images))

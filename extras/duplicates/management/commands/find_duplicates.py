@@ -16,7 +16,7 @@ class Command(BaseCommand):
     help = (
         "Find near-duplicates and bursts among the images of each species, by embeddings and "
         "perceptual hashes; reviewers decide on the groups under Flags. Run it again after an "
-        "import: groups that nobody decided on are found anew."
+        "import: groups that nobody decided on are replaced."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -32,6 +32,6 @@ class Command(BaseCommand):
         except NoDetector as error:
             raise CommandError(str(error)) from None
         show = Progress("images", quiet=options["verbosity"] == 0)
-        found = faces_propose(detect=detect, by=by, progress=show)
+        flagged = faces_propose(detect=detect, by=by, progress=show)
         show.close()
-        self.stdout.write(f"{found:,} images flagged.")
+        self.stdout.write(f"{flagged:,} images flagged.")

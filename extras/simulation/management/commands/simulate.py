@@ -120,7 +120,7 @@ class Command(BaseCommand):
 
 
 def _several(text: str) -> tuple[str, ...]:
-    return tuple(one.strip() for one in text.split(",") if one.strip())
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _pools(names: Sequence[str]) -> Iterator[JudgedPool | SimulationRefused]:
@@ -162,12 +162,14 @@ def _simulated(
 def _lines(queries: Sequence[Figures], refused: Sequence[str], plan: Plan) -> Iterator[str]:
     """The tables for people."""
     if len(queries) == 1:
-        [one] = queries
-        yield f"Query {one['query_id']}: {one['query_text']}"
-        yield f"{one['relevant']:,} of {one['images']:,} images are relevant. {one['world']}"
+        [query] = queries
+        yield f"Query {query['query_id']}: {query['query_text']}"
+        yield f"{query['relevant']:,} of {query['images']:,} images are relevant. {query['world']}"
     else:
-        relevant, images = (sum(one[name] for one in queries) for name in ("relevant", "images"))
-        closed = sum(one["closed_world"] for one in queries)
+        relevant, images = (
+            sum(query[name] for query in queries) for name in ("relevant", "images")
+        )
+        closed = sum(query["closed_world"] for query in queries)
         yield f"Means over {len(queries)} queries; {relevant:,} of {images:,} images are relevant."
         yield (
             f"{closed} of them are closed worlds: the judged images alone, since what was not "
@@ -181,4 +183,4 @@ def _lines(queries: Sequence[Figures], refused: Sequence[str], plan: Plan) -> It
         yield from ("  ".join(map(str.ljust, line, widths)).rstrip() for line in table)
     if refused:
         yield ""
-        yield from ("Left out:", *(f"  {one}" for one in refused))
+        yield from ("Left out:", *(f"  {reason}" for reason in refused))
