@@ -1,31 +1,58 @@
-"""What services refuse, in words for people; `annotator.web.problems` answers the API with them."""
+"""What services refuse, in words for people.
+
+Each way in answers any refusal in one place: `annotator.web.problems` the API, `core.jobs.services`
+a job.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 
 from core.csv_rows import RowError
 
 
-class Conflict(Exception):
-    """Well formed, but not possible in the state in which things are (HTTP 409)."""
+class Refused(Exception):
+    """A request is not carried out; the text says why. `status` is that of the API's answer."""
+
+    status: HTTPStatus
+    wait: float | None = None
+    """Seconds until it may be sent again, where that helps."""
 
 
-class Forbidden(Exception):
-    """Possible, but not for this person (HTTP 403)."""
+class Conflict(Refused):
+    """Well formed, but not possible in the state in which things are."""
+
+    status = HTTPStatus.CONFLICT
 
 
-class Invalid(Exception):
-    """What was sent is wrong (HTTP 400); `by_field` says where and why."""
+class Forbidden(Refused):
+    """Possible, but not for this person."""
+
+    status = HTTPStatus.FORBIDDEN
+
+
+class Unavailable(Refused):
+    """The server can't do it now: its model can't be loaded, or a search takes too long."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+class Invalid(Refused):
+    """What was sent is wrong; `by_field` says where and why."""
+
+    status = HTTPStatus.BAD_REQUEST
 
     def __init__(self, by_field: Mapping[str, Iterable[str]]) -> None:
         self.by_field = {field: list(messages) for field, messages in by_field.items()}
         super().__init__(" ".join(one for many in self.by_field.values() for one in many))
 
 
-class LimitReached(Exception):
-    """Somebody has used up what they may do in some time (HTTP 429)."""
+class LimitReached(Refused):
+    """Somebody has used up what they may do in some time."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
 
     def __init__(self, text: str, *, wait: float | None) -> None:
         """`wait`: seconds until they may do it again; None where that never comes."""

@@ -1,6 +1,7 @@
 """Errors of the API as problem documents (RFC 9457), and pages of errors."""
 
 import logging
+import math
 import sys
 from http import HTTPStatus
 from typing import Any
@@ -16,8 +17,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import set_rollback
 
-from core.api.errors import ConflictProblem, LimitProblem
-from core.errors import Conflict, Forbidden, Invalid, LimitReached
+from core.errors import Invalid, Refused
 from core.outages import outage_of
 
 CONTENT_TYPE = "application/problem+json"
@@ -93,14 +93,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         error = TooLarge()
     elif isinstance(error, SuspiciousOperation):
         error = exceptions.ParseError()
-    elif isinstance(error, Forbidden):
-        error = exceptions.PermissionDenied(str(error))
     elif isinstance(error, Invalid):
         error = exceptions.ValidationError(error.by_field)
-    elif isinstance(error, Conflict):
-        error = ConflictProblem(str(error))
-    elif isinstance(error, LimitReached):
-        error = LimitProblem(error)
     elif isinstance(error, ModelValidationError):
         messages = error.message_dict if hasattr(error, "error_dict") else error.messages
         error = exceptions.ValidationError(messages)
@@ -108,12 +102,12 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     if isinstance(error, exceptions.ValidationError):
         errors = field_errors(error.detail)
         body = problem(error.status_code, detail=summary(errors), errors=errors)
+    elif isinstance(error, Refused):
+        body = problem(error.status, detail=str(error))
     elif isinstance(error, exceptions.APIException):
         body = problem(error.status_code, detail=str(error.detail))
         if getattr(error, "auth_header", None):
             headers["WWW-Authenticate"] = error.auth_header  # type: ignore[attr-defined]
-        if getattr(error, "wait", None):
-            headers["Retry-After"] = str(int(error.wait))  # type: ignore[attr-defined]
     elif outage := outage_of(error):
         logger.error("No answer to %s: %s", context["request"].path, error)
         body = problem(outage.status, detail=outage.sentence)
@@ -121,6 +115,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     else:
         logger.exception("Error in %s", context["request"].path, exc_info=error)
         body = problem(500, detail="Something went wrong here; the server's log says what.")
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(max(1, math.ceil(wait)))
     set_rollback()
     # Whatever the view would have answered with, a problem is JSON.
     context["request"].accepted_renderer = JSONRenderer()

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.access import Role, require_role
-from core.api.errors import ConflictProblem
+from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.jobs.serializers import JobDetailSerializer, JobSerializer
@@ -49,6 +49,6 @@ class JobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         require_role(request.user, Role.ADMIN)
         job = self.get_object()
         if not change(job=job):
-            raise ConflictProblem(refusal)
+            raise Conflict(refusal)
         job.refresh_from_db()
         return Response(self.get_serializer(job).data)

@@ -23,7 +23,7 @@ class UnknownJobKind(LookupError):
 
 
 class JobFailed(Conflict):
-    """Raised by a handler to fail its job, with a message for people. Any Conflict does so."""
+    """Raised by a handler to fail its job, with a message for people. Any Refused does so."""
 
 
 class JobCanceled(Exception):

@@ -22,6 +22,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from core.errors import Unavailable
 from core.locks import lock_key, session_lock
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel, TextVector
@@ -52,7 +53,7 @@ NOTIFY {_CHANNEL}
 logger = logging.getLogger(__name__)
 
 
-class TextsUnavailable(OperationalError):
+class TextsUnavailable(Unavailable, OperationalError):
     """A text was not encoded in time; jobs retry later, as after an outage of the database."""
 
 

@@ -8,7 +8,6 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
-from rest_framework.exceptions import APIException
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -39,7 +38,6 @@ from retrieval.flags.serializers import (
     WithdrawSerializer,
 )
 from retrieval.flags.services import (
-    FlagRefused,
     image_flag_raise,
     image_flag_retract,
     image_flags_clear,
@@ -49,24 +47,7 @@ from retrieval.flags.services import (
 )
 
 
-class FlagConflict(APIException):
-    """409: the image or the flag has changed its state."""
-
-    status_code = status.HTTP_409_CONFLICT
-
-
-class FlagView(APIView):
-    """A view that answers the services' refusals as problem documents."""
-
-    def handle_exception(self, exc: Exception) -> Response:
-        if isinstance(exc, FlagRefused):
-            exc = FlagConflict(str(exc))
-        elif isinstance(exc, Image.DoesNotExist):
-            exc = Http404()
-        return super().handle_exception(exc)
-
-
-class ImageFlagsView(FlagView):
+class ImageFlagsView(APIView):
     """The open flags of one image."""
 
     @extend_schema(operation_id="images_flags_list", responses=FlagListSerializer)
@@ -88,14 +69,15 @@ class ImageFlagsView(FlagView):
     def post(self, request: Request, pk: int) -> Response:
         """Flag the image for a reviewer, unless the user has an open flag of that kind."""
         given = validated(request, FlagRaiseSerializer)
-        flag, new = image_flag_raise(image=Image(pk=pk), by=request.user, **given)
+        image = get_object_or_404(Image, pk=pk)
+        flag, new = image_flag_raise(image=image, by=request.user, **given)
         return Response(
             FlagSerializer(flag, context={"request": request}).data,
             status=status.HTTP_201_CREATED if new else status.HTTP_200_OK,
         )
 
 
-class ImageFlagView(FlagView):
+class ImageFlagView(APIView):
     """One flag of one image."""
 
     @extend_schema(
@@ -132,7 +114,7 @@ class FlagsView(GenericAPIView[Image]):
         )
 
 
-class DecisionView(FlagView):
+class DecisionView(APIView):
     """A reviewer's decision on one image; sending it twice changes nothing."""
 
     def image(self, request: Request, pk: int) -> Image:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Image, ImageTakedown, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
@@ -20,7 +21,7 @@ from retrieval.flags.models import ImageFlag
 LONGEST_NOTE: Final = 1000
 
 
-class FlagRefused(Exception):
+class FlagRefused(Conflict):
     """The request doesn't fit the state of the image or flag; the message is for people."""
 
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework.exceptions import Throttled, ValidationError
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.api.errors import ConflictProblem, UnavailableProblem
 from core.api.parameters import parameters
-from retrieval.embedding.text_vectors import TextsUnavailable
+from core.errors import Unavailable
 from retrieval.encoding.model_specs import ModelSpecError
-from retrieval.search.selectors import SearchUnavailable, search_images
+from retrieval.search.selectors import search_images
 from retrieval.search.serializers import SearchQuerySerializer, SearchResultsSerializer
-from retrieval.search.turns import SearchBusy, SearchTooSlow
 from retrieval.species.selectors import species_resolve
-
-BUSY_SECONDS = 2
 
 
 class SearchView(APIView):
@@ -52,10 +48,6 @@ class SearchView(APIView):
                 limit=given["limit"],
                 person=request.user.pk,
             )
-        except SearchUnavailable as error:
-            raise ConflictProblem(str(error)) from error
-        except SearchBusy as error:
-            raise Throttled(wait=BUSY_SECONDS, detail=str(error)) from error
-        except (ModelSpecError, TextsUnavailable, SearchTooSlow) as error:
-            raise UnavailableProblem(str(error)) from error
+        except ModelSpecError as error:
+            raise Unavailable(str(error)) from error
         return Response(SearchResultsSerializer(found, context={"request": request}).data)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+from core.errors import Conflict
 from retrieval.corpus.models import Image
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
@@ -19,7 +20,7 @@ from retrieval.search.turns import PageSearch, search_turn
 from retrieval.search.vector_indexes import VectorIndex, vector_index
 
 
-class SearchUnavailable(Exception):
+class SearchUnavailable(Conflict):
     """The corpus cannot be searched now; the message says why and what to do."""
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from django.conf import settings
 from django.db import OperationalError, connection
 
+from core.errors import LimitReached, Unavailable
 from core.locks import lock_key
 from core.sql import repeatable_read
 from retrieval.embedding.text_vectors import Superseded
@@ -23,6 +24,8 @@ LOCK_NOT_AVAILABLE: Final = "55P03"
 NUMBERS: Final = 2**16
 LONGEST_WAIT: Final = 5000
 """Milliseconds to wait for another search of the same person; waiting keeps a thread busy."""
+BUSY_SECONDS: Final = 2.0
+"""Seconds after which a refused search may be sent again."""
 
 # pg_locks has both halves of a lock's number as unsigned 32-bit integers. The page is in the upper
 # half and the upper 16 bits of the lower one, the number of its search in the rest. One statement
@@ -48,12 +51,16 @@ class PageSearch:
     number: int
 
 
-class SearchTooSlow(Exception):
+class SearchTooSlow(Unavailable):
     """The search was stopped after settings.SEARCH_TIMEOUT; the message says what helps."""
 
 
-class SearchBusy(Exception):
+class SearchBusy(LimitReached):
     """Another search of the same person did not end in time."""
+
+    def __init__(self) -> None:
+        text = "Your previous search is still running. Try again when it has ended."
+        super().__init__(text, wait=BUSY_SECONDS)
 
 
 @contextmanager
@@ -80,9 +87,7 @@ def search_turn(
     except OperationalError as error:
         code = getattr(error.__cause__, "pgcode", None)
         if code == LOCK_NOT_AVAILABLE:
-            raise SearchBusy(
-                "Your previous search is still running. Try again when it has ended."
-            ) from error
+            raise SearchBusy from error
         if code != QUERY_CANCELED:
             raise
         if time.monotonic() - began < settings.SEARCH_TIMEOUT:
