@@ -1,7 +1,7 @@
 """What services refuse, in words for people.
 
-Each way in answers any refusal in one place: `annotator.web.problems` the API, `core.jobs.services`
-a job.
+Each way in answers any refusal in one place: `annotator.web.problems` the API, `core.pages` a page,
+`core.jobs.services` a job.
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ from core.csv_rows import RowError
 class Refused(Exception):
     """A request is not carried out; the text says why. `status` is that of the API's answer."""
 
-    status: HTTPStatus
+    status = HTTPStatus.CONFLICT
     wait: float | None = None
     """Seconds until it may be sent again, where that helps."""
 
 
 class Conflict(Refused):
     """Well formed, but not possible in the state in which things are."""
-
-    status = HTTPStatus.CONFLICT
 
 
 class Forbidden(Refused):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.access import Role, require_evaluator, require_role
-from core.errors import Conflict
+from core.pages import refusal_in_form, refusal_in_message
 from labeling.queries.benchmarks import benchmarks_shown
 from releases import selectors
 from releases.access import labels_visible_to
@@ -33,7 +31,7 @@ def releases_page(request: HttpRequest) -> HttpResponse:
         require_role(request.user, Role.ADMIN)
         form = ReleaseForm(request.POST)
         if form.is_valid():
-            try:
+            with refusal_in_form(form):
                 release = services.release_create(
                     name=form.cleaned_data["name"],
                     created_by=request.user,
@@ -41,8 +39,6 @@ def releases_page(request: HttpRequest) -> HttpResponse:
                     benchmark=form.cleaned_data.get("benchmark"),
                 )
                 return redirect("release", release.pk)
-            except ValidationError as error:
-                form.add_error(None, error)
     context = {
         "releases": [
             (release, labels_visible_to(request.user, release, "test"))
@@ -94,10 +90,8 @@ def release_retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Continue a release whose making failed."""
     require_role(request.user, Role.ADMIN)
     release = get_object_or_404(selectors.releases(), pk=pk)
-    try:
+    with refusal_in_message(request):
         services.release_retry(release=release, by=request.user)
-    except Conflict as error:
-        messages.warning(request, str(error))
     return redirect("release", pk)
 
 

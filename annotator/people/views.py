@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
@@ -14,7 +13,6 @@ from django.contrib.auth.views import (
     PasswordChangeView,
     PasswordResetConfirmView,
 )
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -30,7 +28,7 @@ from annotator.people.links import LinkTokens, link_take
 from annotator.people.selectors import people_listed, tokens_of
 from annotator.people.tokens import token_create
 from core.access import Role, at_least, require_role
-from core.errors import Conflict, Invalid
+from core.pages import refusal_in_form, refusal_in_message
 from labeling.studio import keymap
 from labeling.studio.preferences import preferences_of
 
@@ -70,14 +68,9 @@ def account_tokens(request: HttpRequest) -> HttpResponse:
         return redirect("account")
     form, made = forms.TokenForm(request.POST), ""
     if form.is_valid():
-        try:
+        with refusal_in_form(form):
             _token, made = token_create(user=cast(User, request.user), **form.cleaned_data)
             form = forms.TokenForm()
-        except Invalid as error:
-            for name, texts in error.by_field.items():
-                form.add_error(name, texts)
-        except Conflict as error:
-            form.add_error(None, str(error))
     return _account_page(request, token_form=form, made=made)
 
 
@@ -156,13 +149,10 @@ def people(request: HttpRequest) -> HttpResponse:
     require_role(request.user, Role.ADMIN)
     form = forms.InviteForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusal_in_form(form):
             invited = services.person_invite(**form.cleaned_data)
             _logged(request, invited, "Invited")
             return _link_page(request, invited)
-        except ValidationError as error:
-            for name, texts in error.message_dict.items():
-                form.add_error(name if name in form.fields else None, texts)
     return render(request, "account/people.html", {"people": people_listed(), "form": form})
 
 
@@ -174,8 +164,10 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
     form = forms.RoleForm(request.POST or None, initial={"role": one.role})
     if request.method == "POST" and form.is_valid():
         role, by = Role(form.cleaned_data["role"]), cast(User, request.user)
-        if _done(request, lambda: services.role_set(user=one, role=role, by=by), "Saved."):
+        with refusal_in_message(request):
+            services.role_set(user=one, role=role, by=by)
             _logged(request, one, f"Role: {role.label.lower()}")
+            messages.success(request, "Saved.")
         return redirect("person", pk=pk)
     return render(request, "account/person.html", {"person": one, "form": form})
 
@@ -213,9 +205,11 @@ def person_link(request: HttpRequest, pk: int) -> HttpResponse:
 def person_deactivate(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep a person out."""
     one, by = _get_person(request, pk), cast(User, request.user)
-    done = f"{one} is deactivated. Their log-ins and API tokens have ended."
-    if _done(request, lambda: services.person_deactivate(user=one, by=by), done):
+    with refusal_in_message(request):
+        services.person_deactivate(user=one, by=by)
         _logged(request, one, "Deactivated")
+        done = f"{one} is deactivated. Their log-ins and API tokens have ended."
+        messages.success(request, done)
     return redirect("person", pk=pk)
 
 
@@ -236,22 +230,13 @@ def person_leave(request: HttpRequest, pk: int) -> HttpResponse:
     one, by = _get_person(request, pk), cast(User, request.user)
     if request.method == "GET":
         return render(request, "account/person_leave.html", {"person": one})
-    done = "Their name, tokens and preferences are deleted; this is their name now."
-    if _done(request, lambda: services.person_leave(user=one, by=by), done):
+    with refusal_in_message(request):
+        services.person_leave(user=one, by=by)
         _logged(request, one, "Made a pseudonym")
+        done = "Their name, tokens and preferences are deleted; this is their name now."
+        messages.success(request, done)
     return redirect("person", pk=pk)
 
 
 def _logged(request: HttpRequest, one: User, what: str) -> None:
     services.change_logged(user=one, by=cast(User, request.user), what=what)
-
-
-def _done(request: HttpRequest, do: Callable[[], object], text: str) -> bool:
-    """Do what an admin asked for, and return whether it is done; a message says so, or why not."""
-    try:
-        do()
-    except Conflict as error:
-        messages.error(request, str(error))
-        return False
-    messages.success(request, text)
-    return True

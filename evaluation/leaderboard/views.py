@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from core.access import Role, at_least, require_evaluator, require_role
-from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
+from core.pages import refusal_in_message
 from core.registries import LEADERBOARD_LINKS, LEADERBOARD_TABS
 from evaluation.leaderboard import page
 from evaluation.leaderboard.choice import (
@@ -98,10 +97,8 @@ def leaderboard_latest(request: HttpRequest) -> HttpResponse:
 
 def _baselines(request: HttpRequest, release: Release) -> HttpResponse:
     require_role(request.user, Role.ADMIN)
-    try:
+    with refusal_in_message(request):
         baselines_begin(release=release, created_by=request.user)
-    except Conflict as error:
-        messages.error(request, str(error))
     return redirect("leaderboard", pk=release.pk)
 
 

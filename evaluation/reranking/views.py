@@ -9,7 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
@@ -18,6 +17,7 @@ from core.access import Role, require_role
 from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.services import job_cancel
+from core.pages import refusal_in_form, refusal_in_message
 from evaluation.reranking.estimate import Estimate, rerank_estimate
 from evaluation.reranking.forms import RerankForm, ResumeForm
 from evaluation.reranking.multimodal.answers import dollars
@@ -59,7 +59,7 @@ def rerank_run(request: HttpRequest, pk: int) -> HttpResponse:
     if not data.header.corpus_images:
         context["lost"] = "The images of this release are not here, so nothing can re-rank them."
     elif request.method == "POST" and form.is_valid():
-        try:
+        with refusal_in_form(form):
             choice = rerank_checked(form.choice)
             # What is started is what was estimated, and nothing that was changed since.
             seen = _mark(form)
@@ -69,9 +69,6 @@ def rerank_run(request: HttpRequest, pk: int) -> HttpResponse:
                 return redirect("rerank-run", pk=pk)
             estimate = rerank_estimate(choice)
             context |= {"choice": choice, "seen": seen, **_estimate_context(estimate)}
-        except ValidationError as error:
-            for name, texts in error.message_dict.items():
-                form.add_error(name if name in form.fields else None, texts)
     context["rows"] = _rows(release)
     context["has_key"] = bool(settings.MULTIMODAL_API_KEY)
     return render(request, "evaluation/rerank.html", context)
@@ -83,16 +80,13 @@ def rerank_resume_run(request: HttpRequest, pk: int) -> HttpResponse:
     """Take up a run that stopped, with the limits that were typed."""
     run = _two_stage_run(request, pk)
     form = ResumeForm(request.POST)
-    try:
+    with refusal_in_message(request):
         if not form.is_valid():
             raise Conflict("The limits are not numbers from 0.")
         rerank_resume(
             run=run, max_cost=form.cleaned_data["max_cost"], rpm=form.cleaned_data["rpm"] or 0
         )
         messages.success(request, f"“{run.name}” goes on.")
-    except (ValidationError, Conflict) as error:
-        text = " ".join(error.messages) if isinstance(error, ValidationError) else str(error)
-        messages.error(request, text)
     return redirect("rerank-run", pk=run.release_id)
 
 

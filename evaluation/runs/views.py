@@ -8,16 +8,16 @@ from typing import Final
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.access import Role, at_least, require_evaluator, require_role
 from core.address_choices import chosen, chosen_id, chosen_ids
-from core.errors import Conflict, LimitReached
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
+from core.pages import refusal_in_form, refusal_in_message
 from evaluation.runs.corpus import withdrawn_since
 from evaluation.runs.evaluations import EVALUATION_JOB, evaluation_begin
 from evaluation.runs.forms import EvaluateForm, JudgeForm, MethodCardForm, SubmitForm
@@ -45,8 +45,7 @@ from evaluation.runs.services import (
     run_score_elsewhere,
     run_unpublish,
 )
-from evaluation.runs.store import RunDamaged
-from evaluation.runs.submissions import RunRefused, allowance_of, run_submit
+from evaluation.runs.submissions import allowance_of, run_submit
 from evaluation.scoring.fusion import METHODS, NORMALIZATIONS
 from releases.formats.writing import counted
 from releases.models import Release
@@ -69,19 +68,12 @@ def submit_run(request: HttpRequest, pk: int) -> HttpResponse:
         request.POST or None, request.FILES or None, release=release, rerank=bool(data.fixed)
     )
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusal_in_form(form):
             run = _submitted(request, release, form)
             messages.success(
                 request, f"“{run.name}” is taken in. It is checked and scored now; only you see it."
             )
             return redirect("run", pk=run.pk)
-        except RunRefused as error:
-            form.add_error("file", str(error))
-        except ValidationError as error:
-            for name, texts in error.message_dict.items():
-                form.add_error(name if name in form.fields else None, texts)
-        except (LimitReached, Conflict) as error:
-            form.add_error(None, str(error))
     context = {
         "release": release,
         "form": form,
@@ -101,12 +93,10 @@ def evaluate_model(request: HttpRequest, pk: int) -> HttpResponse:
     release = get_object_or_404(Release.objects.made(), pk=pk)
     form = EvaluateForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusal_in_form(form):
             name = form.cleaned_data["model"]
             job = evaluation_begin(release=release, model_name=name, created_by=request.user)
             return redirect("job", pk=job.pk)
-        except Conflict as error:
-            form.add_error(None, str(error))
     jobs = Job.objects.filter(kind=EVALUATION_JOB, params__release=release.pk)
     context = {
         "release": release,
@@ -137,18 +127,16 @@ def fuse_runs(request: HttpRequest, pk: int) -> HttpResponse:
     release = get_object_or_404(Release.objects.made(), pk=pk)
     numbers = chosen_ids(request.POST, "run")
     found = fusible_runs(release, request.user).select_related("release").in_bulk(numbers)
-    try:
+    with refusal_in_message(request):
         run = run_fuse(
             runs=[found[number] for number in numbers if number in found],
             owner=request.user,
             method=chosen(request.POST, "method", METHODS, "rrf"),
             normalization=chosen(request.POST, "normalization", NORMALIZATIONS, "min-max"),
         )
-    except (Conflict, LimitReached) as error:
-        messages.error(request, str(error))
-        return redirect("leaderboard", pk=pk)
-    messages.success(request, f"“{run.name}” is made and scored now; only you see it.")
-    return redirect("run", pk=run.pk)
+        messages.success(request, f"“{run.name}” is made and scored now; only you see it.")
+        return redirect("run", pk=run.pk)
+    return redirect("leaderboard", pk=pk)
 
 
 @login_required
@@ -175,13 +163,10 @@ def run_card(request: HttpRequest, pk: int) -> HttpResponse:
     _require(can_edit(request.user, run))
     form = MethodCardForm(request.POST or None, instance=get_run_for(request.user, pk))
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusal_in_form(form):
             run_card_update(run=run, **form.card)
             messages.success(request, "Saved.")
             return redirect("run", pk=pk)
-        except ValidationError as error:
-            for name, texts in error.message_dict.items():
-                form.add_error(name if name in form.fields else None, texts)
     context = {
         "run": run,
         "form": form,
@@ -235,15 +220,13 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, f"Choose a number of images from 1 to {MOST}.")
         return redirect("run", pk=pk)
-    try:
+    with refusal_in_message(request):
         images, queries = unjudged_request(
             run=run, depth=form.cleaned_data["depth"], by=request.user
         )
         found = f"{counted(images, 'image', 'images')} of {counted(queries, 'query', 'queries')}"
         waits = "waits for annotators now" if images == 1 else "wait for annotators now"
         messages.success(request, f"{found} {waits}." if images else "Nothing new is to be judged.")
-    except Conflict as error:
-        messages.error(request, str(error))
     return redirect("run", pk=pk)
 
 
@@ -254,7 +237,7 @@ def score(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_run_for(request.user, pk)
     require_evaluator(request.user)
     number = chosen_id(request.POST, "release")
-    try:
+    with refusal_in_message(request):
         if number is not None:
             others = releases_to_score_on(request.user, run)
             other = next((one for one in others if one.pk == number), None)
@@ -264,8 +247,6 @@ def score(request: HttpRequest, pk: int) -> HttpResponse:
             messages.success(request, f"Scored on {other}.")
         elif can_edit(request.user, run) and may_score_again(run):
             run_score_begin(run=run, created_by=request.user)
-    except (NoSnapshot, RunDamaged) as error:
-        messages.error(request, str(error))
     return redirect("run", pk=pk)
 
 
@@ -274,13 +255,12 @@ def _confirmed(
 ) -> HttpResponse:
     """Ask, and after the answer do it."""
     if request.method == "POST":
-        try:
+        with refusal_in_message(request):
             do(run=run)
             messages.success(request, done)
-        except Conflict as error:
-            messages.error(request, str(error))
-            return redirect("run", pk=run.pk)
-        return redirect("my-runs") if act == "delete" else redirect("run", pk=run.pk)
+            if act == "delete":
+                return redirect("my-runs")
+        return redirect("run", pk=run.pk)
     return render(request, "evaluation/run_confirm.html", {"run": run, "act": act})
 
 

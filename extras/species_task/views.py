@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from core.access import Role, at_least, require_evaluator, require_role
-from core.errors import Invalid
+from core.pages import refusal_in_form
 from extras.species_task.measures import average_over_sets, half_interval, mcnemar
 from extras.species_task.models import SpeciesRun
 from extras.species_task.services import answers, species_run_begin
@@ -52,14 +52,12 @@ def species_board(request: HttpRequest) -> HttpResponse:
         require_role(request.user, Role.ADMIN)
         if form.is_valid():
             given = form.cleaned_data
-            try:
+            with refusal_in_form(form):
                 species_run_begin(
                     **{**given, "model": form.models[given["model"]]}, created_by=request.user
                 )
                 messages.success(request, "The run is being computed.")
                 return redirect("species-board")
-            except Invalid as error:
-                form.add_error("prompt", error.by_field["prompt"][0])
     runs = SpeciesRun.objects.select_related("embedding_model", "job")
     admin = at_least(request.user, Role.ADMIN)
     context = {

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
+from core.errors import Refused
 from labeling.boxes.matching import Box, area_of, size_of
 
 #: What Label Studio puts before the name of an uploaded file.
@@ -19,7 +20,7 @@ _UPLOAD: Final = re.compile(r"^[0-9a-f]{8}-")
 _ADDRESS: Final = re.compile(r"(?:^|/)images/([0-9]{1,18})/[0-9a-f]{8}\.jpg$")
 
 
-class CocoError(ValueError):
+class CocoError(Refused):
     """The file isn't COCO's, or a part of it is wrong."""
 
 

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.access import Role, require_role
 from core.address_choices import chosen
-from labeling.boxes.coco import CocoError, detections
+from core.pages import refusal_in_message
+from labeling.boxes.coco import detections
 from labeling.boxes.matching import MOST_BOXES
 from labeling.boxes.selectors import KINDS, BoxWork, box_problem, decisive
 from labeling.boxes.services import BoxImport, boxes_import
@@ -84,11 +85,8 @@ def query_boxes_import(request: HttpRequest, pk: int) -> HttpResponse:
         limit = LARGEST_UPLOAD // 2**20
         messages.error(request, f"A file of up to {limit} MiB is needed; import_boxes takes more.")
         return redirect("query-detail", pk=pk)
-    try:
+    with refusal_in_message(request):
         report = boxes_import(query=query, data=upload.read(), by=request.user)
-    except CocoError as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, " ".join(said_of(report)))
     return redirect("query-detail", pk=pk)
 

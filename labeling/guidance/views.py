@@ -12,9 +12,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from core.access import Role, at_least, require_role
-from core.errors import Conflict
 from core.ids import id_of
 from core.markdown import markdown_html
+from core.pages import refusal_in_message
 from labeling.guidance import selectors, services
 from labeling.guidance.models import HowToLabel
 from labeling.queries.models import Query
@@ -160,8 +160,6 @@ def practice_query(request: HttpRequest) -> HttpResponse:
     """Choose a query for practice, or with `remove` end its use (admins)."""
     require_role(request.user, Role.ADMIN)
     query = get_object_or_404(Query, pk=id_of(request.POST.get("query")))
-    try:
+    with refusal_in_message(request):
         services.practice_query_set(query=query, use="remove" not in request.POST)
-    except Conflict as error:
-        messages.error(request, str(error))
     return redirect("practice")

@@ -6,7 +6,6 @@ from typing import Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.access import Role, require_role
-from core.errors import Conflict
+from core.pages import refusal_in_form, refusal_in_message
 from labeling.lifecycle.benchmarks import benchmark_delete as delete
 from labeling.lifecycle.benchmarks import benchmark_save
 from labeling.lifecycle.forms import BenchmarkForm, SpeciesForm
@@ -56,14 +55,10 @@ def _form_page(request: HttpRequest, benchmark: Benchmark | None) -> HttpRespons
     form = BenchmarkForm(request.POST or None, benchmark=benchmark)
     if request.method == "POST" and form.is_valid():
         changed = Benchmark.objects.get(pk=benchmark.pk) if benchmark else None
-        try:
+        with refusal_in_form(form):
             benchmark_save(benchmark=changed, by=request.user, **form.chosen)
             messages.success(request, "Saved.")
             return redirect("benchmarks")
-        except ValidationError as error:
-            form.add_error(None, error)
-        except Conflict as error:
-            form.add_error(None, str(error))
     context = {"form": form, "benchmark": benchmark}
     return render(request, "labeling/benchmark_form.html", context)
 
@@ -99,8 +94,6 @@ def benchmark_delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete a benchmark that has no queries and no releases."""
     require_role(request.user, Role.ADMIN)
     benchmark = get_object_or_404(Benchmark, pk=pk)
-    try:
+    with refusal_in_message(request):
         delete(benchmark=benchmark)
-    except Conflict as error:
-        messages.error(request, str(error))
     return redirect("benchmarks")

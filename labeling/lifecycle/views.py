@@ -16,8 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen_ids
-from core.errors import Conflict, Invalid
 from core.ids import ids_of
+from core.pages import refusal_in_form, refusal_in_message
 from core.registries import query_links
 from labeling.audits.hand_in import hand_in_state
 from labeling.boxes.selectors import BoxWork, box_problem
@@ -190,14 +190,8 @@ def _written(form: QueryForm, write: Callable[..., Query]) -> Query | None:
     if not form.is_valid():
         return None
     fields = (*QueryForm.Meta.fields, "species")
-    try:
+    with refusal_in_form(form):
         return write(**{name: form.cleaned_data[name] for name in fields if name in form.fields})
-    except ValidationError as error:
-        known = error.message_dict if hasattr(error, "error_dict") else {None: error.messages}
-        for name, refusals in known.items():
-            form.add_error(name if name in form.fields else None, refusals)
-    except Conflict as error:
-        form.add_error(None, str(error))
     return None
 
 
@@ -241,13 +235,11 @@ def query_delete(request: HttpRequest, pk: int) -> HttpResponse:
     require_role(request.user, Role.ADMIN)
     query = get_query_for(request.user, pk)
     if request.method == "POST":
-        try:
+        with refusal_in_message(request):
             delete_query(query=query)
-        except Conflict as error:
-            messages.error(request, str(error))
-            return redirect("query-detail", pk=pk)
-        messages.success(request, f"Query {query.query_id} is deleted.")
-        return redirect("dashboard")
+            messages.success(request, f"Query {query.query_id} is deleted.")
+            return redirect("dashboard")
+        return redirect("query-detail", pk=pk)
     return render(request, "labeling/query_delete.html", {"query": query})
 
 
@@ -286,17 +278,15 @@ def query_import(request: HttpRequest) -> HttpResponse:
 def query_from_search(request: HttpRequest) -> HttpResponse:
     """Turn a search into a draft query, then show its form for the rest."""
     require_role(request.user, Role.ADMIN)
-    try:
+    with refusal_in_message(request):
         query = create_from_search(
             text=request.POST.get("text", ""),
             species=species_by_ids(chosen_ids(request.POST, "species")),
             created_by=request.user,
         )
-    except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
-        return redirect("search")
-    messages.success(request, "The search is now a draft query. Set its category and split.")
-    return redirect("query-edit", pk=query.pk)
+        messages.success(request, "The search is now a draft query. Set its category and split.")
+        return redirect("query-edit", pk=query.pk)
+    return redirect("search")
 
 
 @login_required
@@ -305,22 +295,21 @@ def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
     """Open, hand in, give up, complete, reopen or reject."""
     query = get_query_for(request.user, pk)
     before, state = query.state, request.POST.get("state", "")
-    try:
-        query = change_state(
-            query=query,
-            to_state=state,
-            by=request.user,
-            reason=request.POST.get("reason", ""),
-            note=request.POST.get("note", ""),
-            give_up=request.POST.get("give_up", ""),
-        )
+    with refusal_in_message(request):
+        try:
+            query = change_state(
+                query=query,
+                to_state=state,
+                by=request.user,
+                reason=request.POST.get("reason", ""),
+                note=request.POST.get("note", ""),
+                give_up=request.POST.get("give_up", ""),
+            )
+        except TransitionIncomplete:
+            if state == Query.State.COMPLETE:
+                return redirect("query-complete", pk=pk)
+            raise
         messages.success(request, _done(before, query, state))
-    except TransitionIncomplete as error:
-        if state == Query.State.COMPLETE:
-            return redirect("query-complete", pk=pk)
-        messages.error(request, str(error))
-    except Conflict as error:
-        messages.error(request, str(error))
     return redirect("query-detail", pk=pk)
 
 
@@ -339,7 +328,7 @@ def query_finds(request: HttpRequest, pk: int) -> HttpResponse:
     """Withdraw what a complete screening query has found, by the grades that were chosen."""
     require_role(request.user, Role.REVIEWER)
     query = get_query_for(request.user, pk)
-    try:
+    with refusal_in_message(request):
         count = finds_withdraw(
             query=query,
             grades=ids_of(request.POST.getlist("grade")),
@@ -347,8 +336,6 @@ def query_finds(request: HttpRequest, pk: int) -> HttpResponse:
             by=request.user,
         )
         messages.success(request, f"{count:,} image{'' if count == 1 else 's'} withdrawn.")
-    except (Conflict, Invalid) as error:
-        messages.error(request, str(error))
     return redirect("query-detail", pk=pk)
 
 
@@ -364,11 +351,9 @@ def query_team(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("query-detail", pk=pk)
     given = form.cleaned_data
     act = TEAM_ACTIONS[given.pop("action", "")]
-    try:
+    with refusal_in_message(request):
         act(query=query, by=request.user, **given)
         messages.success(request, "Saved.")
-    except Conflict as error:
-        messages.error(request, str(error))
     return redirect("query-detail", pk=pk)
 
 
@@ -394,11 +379,9 @@ def query_complete(request: HttpRequest, pk: int) -> HttpResponse:
 def query_refresh(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a new candidate list that takes in what was embedded since."""
     require_role(request.user, Role.ADMIN)
-    try:
+    with refusal_in_message(request):
         list_refresh(query=get_query_for(request.user, pk), by=request.user)
         messages.success(request, "A new candidate list is being made. The judgments are kept.")
-    except Conflict as error:
-        messages.error(request, str(error))
     return redirect("query-detail", pk=pk)
 
 

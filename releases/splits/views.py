@@ -12,9 +12,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from core.access import Role, require_role
+from core.pages import refusal_in_message
 from labeling.lifecycle.splitting import (
     LARGEST_SEED,
-    SplitChanged,
     SplitPlan,
     queries_split,
     split_plan,
@@ -79,7 +79,7 @@ def split_queries(request: HttpRequest) -> HttpResponse:
     form = SplitForm(given if "seed" in given else None, initial=USUAL, auto_id="split-%s")
     released = released_queries_by_id()
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusal_in_message(request):
             plan = queries_split(
                 by=request.user,
                 **form.cleaned_data,
@@ -93,8 +93,6 @@ def split_queries(request: HttpRequest) -> HttpResponse:
                 f"testing. {moved} {'query has' if moved == 1 else 'queries have'} changed splits.",
             )
             return redirect("split-queries")
-        except SplitChanged as error:
-            messages.error(request, str(error))
     context: dict[str, Any] = {
         "form": form,
         "complete": complete_queries().count(),

@@ -14,7 +14,8 @@ from django.views.decorators.http import require_http_methods
 
 from core.access import Role, at_least, names_hidden_from, require_role
 from core.address_choices import chosen_page
-from core.errors import FileRefused, Invalid
+from core.errors import FileRefused
+from core.pages import refusal_in_message
 from core.world_map import dots
 from retrieval.corpus.models import Species
 from retrieval.lookalikes.drawing import graph, month_bars
@@ -101,10 +102,8 @@ def compare_species(request: HttpRequest, pk: int, other: int) -> HttpResponse:
     if request.method == "POST":
         require_role(request.user, Role.REVIEWER)
         text = request.POST.get("text", "")
-        try:
+        with refusal_in_message(request):
             difference_write(one=one, other=another, text=text, by=request.user)
-        except Invalid as error:
-            messages.error(request, str(error))
         return redirect("compare-species", pk=pk, other=other)
     context = {
         "both": [
