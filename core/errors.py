@@ -1,7 +1,7 @@
 """What services refuse, in words for people.
 
 Each way in answers any refusal in one place: `annotator.web.problems` the API, `core.pages` a page,
-`core.jobs.services` a job.
+`core.jobs.services` a job, `core.commands` a command.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ class Forbidden(Refused):
     """Possible, but not for this person."""
 
     status = HTTPStatus.FORBIDDEN
+
+
+class Missing(Refused):
+    """There is no such thing."""
+
+    status = HTTPStatus.NOT_FOUND
 
 
 class Unavailable(Refused):

@@ -14,6 +14,7 @@ from django.db import transaction
 from annotator.models import User
 from annotator.people.services import user_create
 from core.access import Role
+from core.errors import Refused
 from core.files import whole_file
 from core.jobs.models import Job
 from demo.corpus import write_corpus
@@ -22,7 +23,6 @@ from labeling.candidates.services import lists_refresh_stale
 from labeling.lifecycle.services import lock_query_ids, query_create_in_state
 from labeling.queries.models import Query
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.importing.services import import_images
 from retrieval.importing.species_names import iconic_group
 from retrieval.species.selectors import species_resolve
@@ -40,7 +40,7 @@ CAST = {
 Progress = Callable[[int, int], None]
 
 
-class DemoError(RuntimeError):
+class DemoError(Refused):
     """A step of the demo failed; the message says which and why."""
 
 
@@ -102,12 +102,10 @@ def demo_embed(*, by: User, progress: Progress, model_name: str = "") -> None:
     """Have what is not embedded yet embedded under a model, by default the one in use, and wait for
     it.
 
-    Raises DemoError if the name, or EMBEDDING_MODEL, is no model's or the job failed.
+    Raises ModelSpecError if the name, or EMBEDDING_MODEL, is no model's; DemoError if the job
+    failed.
     """
-    try:
-        job = embedding_job_create(model_name=model_name, created_by=by)
-    except ModelSpecError as error:
-        raise DemoError(str(error)) from error
+    job = embedding_job_create(model_name=model_name, created_by=by)
     _wait(job, progress)
 
 

@@ -27,12 +27,11 @@ def export_release(job: Job, deadline: float) -> bool:
 @job_handler("import_benchmark")
 def import_benchmark(job: Job, deadline: float) -> bool:
     """Make a release of a benchmark's files in one slice."""
-    from releases.importing.layout_files import LayoutRefused
     from releases.importing.services import benchmark_import_run
 
     try:
         benchmark_import_run(job=job)
-    except (LayoutRefused, OSError) as error:
+    except OSError as error:
         raise JobFailed(str(error)) from error
     return True
 

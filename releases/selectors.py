@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.http import Http404
 
 from core import storage
+from core.errors import Missing
 from core.ids import id_of
 from core.jobs.models import Job
 from releases.access import file_visible_to, labels_visible_to
@@ -36,7 +37,7 @@ LONG_FIELDS = ("header", "difference", "file_list", "archive")
 VERSIONED: Final = re.compile(r"(.+) v([1-9][0-9]{0,8})", re.DOTALL)
 
 
-class UnknownRelease(LookupError):
+class UnknownRelease(Missing):
     """No made release has that name; the text says which there are."""
 
 

@@ -23,10 +23,11 @@ from safetensors.numpy import load_file, save
 
 from annotator.models import User
 from core.commands.progress import Progress
+from core.errors import Refused
 from core.files import whole_file
 from demo.queries import JUDGED, QUERIES
 from demo.release import relevant_images
-from demo.steps import DemoError, demo_embed
+from demo.steps import demo_embed
 from evaluation.scoring.correlation import tau_b
 from evaluation.scoring.evaluation import score_runs
 from evaluation.scoring.measures import parse_measures
@@ -57,7 +58,7 @@ def main() -> None:
         try:
             with Progress("images", title=f"Embedding by {name}") as show:
                 demo_embed(by=admin, progress=show, model_name=name)
-        except DemoError as error:
+        except Refused as error:
             raise SystemExit(str(error)) from error
     models = [embedding_model_get_or_create(name=name) for name in names]
     rankings, truth = [], []

@@ -145,15 +145,12 @@ class _Step:
 
         However it ends, what was sent is waited for and stored: it is paid for.
         """
-        try:
-            client = Client(
-                base_url=self.setup.base_url,
-                model=self.setup.model,
-                timeout=settings.MULTIMODAL_TIMEOUT,
-                on_retry=self._space,
-            )
-        except EndpointRefused as error:
-            raise JobFailed(str(error)) from error
+        client = Client(
+            base_url=self.setup.base_url,
+            model=self.setup.model,
+            timeout=settings.MULTIMODAL_TIMEOUT,
+            on_retry=self._space,
+        )
 
         def ask(question: Question) -> Reply:
             return client.ask(prompt=question.prompt, jpeg=question.image.jpeg())

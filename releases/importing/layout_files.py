@@ -34,6 +34,7 @@ from typing import BinaryIO, Final
 import pyarrow.parquet as pq
 
 from core.csv_rows import RowError, csv_rows
+from core.errors import FileRefused
 from core.files import open_regular
 from core.ids import id_of
 from labeling.candidates.stopping import RELEVANCES
@@ -71,12 +72,8 @@ _LISTED_COLUMNS: Final = ("query_id", "rank", "inat24_image_id", "clip_score", "
                           *_TEXTS, *_NUMBERS)  # fmt: skip
 
 
-class LayoutRefused(Exception):
-    """It isn't a benchmark in this layout; `errors` says why, by file, line and field."""
-
-    def __init__(self, errors: Iterable[RowError]) -> None:
-        self.errors = list(errors)
-        super().__init__("\n".join(map(str, self.errors)))
+class LayoutRefused(FileRefused):
+    """It isn't a benchmark in this layout."""
 
 
 @dataclass(frozen=True, slots=True)

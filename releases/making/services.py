@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from core import storage
-from core.errors import Conflict
+from core.errors import Conflict, Refused
 from core.files import atomic_directory
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_retry
@@ -281,7 +281,7 @@ def _record(release: Release, written: Written, revealed: _RevealedKeys) -> None
     release_made.send(None, release=release)
 
 
-class ReleaseUnusable(Exception):
+class ReleaseUnusable(Refused):
     """A release's files can't be given out; the text says why and what to do."""
 
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from core.errors import Refused
 from core.files import open_regular
 from core.text import printable
 
@@ -47,7 +48,7 @@ METADATA_SCHEMA: Final = pa.schema(
 """What `LayoutWriter` says of each image; clip-retrieval's own column is image_path."""
 
 
-class LayoutRefused(ValueError):
+class LayoutRefused(Refused):
     """The files are not what they should be; the text names the file and says why."""
 
     def __init__(self, path: Path, reason: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 from django.conf import settings
 
+from core.errors import Refused
 from core.files import NotRegular, is_below, open_regular
 from retrieval.corpus.models import ImageRoot
 from retrieval.images.decoding import MAX_BYTES
@@ -29,7 +30,7 @@ _NOWHERE: Final = {
 }  # fmt: skip
 
 
-class RootRefused(ValueError):
+class RootRefused(Refused):
     """The location can't be a root; the message is for people."""
 
 

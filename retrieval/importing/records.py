@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from core.errors import Refused
 from core.text import printable
 
 
@@ -34,7 +35,7 @@ class Refusal:
         return printable(f"{where}: {self.reason}")
 
 
-class ImportRefused(Exception):
+class ImportRefused(Refused):
     """A source is refused as a whole, before anything was written."""
 
     def __init__(self, file: str, reason: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import transaction
 
+from core.errors import Refused
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create
@@ -40,7 +41,7 @@ POLL_SECONDS: Final = 0.5
 POLLS: Final = 3
 
 
-class IndexRefused(ValueError):
+class IndexRefused(Refused):
     """The index can't be made; the message says why."""
 
 

@@ -4,15 +4,15 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from annotator.people.services import UserExists, user_create
 from annotator.people.tokens import LIFETIMES, token_create
 from core.access import Role
-from core.errors import Conflict
+from core.commands import ServiceCommand
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """create_user NAME --role researcher|annotator|reviewer|admin --password P [--token]"""
 
     help = "Creates a user."
@@ -44,8 +44,6 @@ class Command(BaseCommand):
             )
         except UserExists as error:
             raise CommandError(f"{error} Add --update to change that user.") from error
-        except Conflict as error:
-            raise CommandError(str(error)) from error
         except ValidationError as error:
             lines = [f"{name}: {' '.join(texts)}" for name, texts in error.message_dict.items()]
             raise CommandError("; ".join(lines)) from error

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.staticfiles import finders
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
+from core.commands import ServiceCommand
 from core.files import open_as_callers
 from curation.config import read_config
 from curation.corpus_files import write_corpus
-from curation.errors import CurationRefused
 from curation.fetching import FAILED, fetch
 from curation.pipeline import Curated, Step, curate
 from curation.report import report_html
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Make a corpus of the world's archives: plan (what each step would keep), run (write the "
         "files), fetch (download the images). docs/curation.md has the settings."
@@ -46,10 +46,7 @@ class Command(BaseCommand):
 
     @open_as_callers()
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            getattr(self, options["action"])(**options)
-        except CurationRefused as error:
-            raise CommandError(str(error)) from None
+        getattr(self, options["action"])(**options)
 
     def plan(self, config: Path, **options: Any) -> None:
         """Curate into a scratch folder and write nothing."""

@@ -4,10 +4,11 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import InterfaceError, OperationalError, connection
 
 from annotator.models import User
+from core.commands import ServiceCommand
 from core.commands.progress import Progress
 from demo import steps
 from demo.corpus import DEFAULT_COUNT
@@ -16,7 +17,7 @@ from demo.release import demo_release_begin
 ATTEMPTS = 5
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """demo_data [--images N]"""
 
     help = "Draws, imports and embeds the demo corpus and opens its queries; needs a worker."
@@ -30,8 +31,6 @@ class Command(BaseCommand):
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return self._steps(options["images"])
-            except steps.DemoError as error:
-                raise CommandError(str(error)) from error
             except (OperationalError, InterfaceError) as error:
                 # Every step resumes where it was, and a new connection starts a dead server.
                 if attempt == ATTEMPTS:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from core.commands import ServiceCommand
 from evaluation.scoring.evaluation import Run, evaluate
 from evaluation.scoring.measures import KINDS, Measure, parse_measures
 from evaluation.scoring.reports import evaluation_data, evaluation_lines
@@ -48,7 +49,7 @@ class Truth:
         return str(image_id) if self.image_names is None else self.image_names[image_id]
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Score a run against a release."""
 
     help = (

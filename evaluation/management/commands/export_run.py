@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from core.commands import command
+from core.commands import ServiceCommand, command
 from core.files import open_as_callers
 from evaluation.scoring.run_files import RunLine, write_trec
 from labeling.queries.categories import SPLITS
@@ -15,12 +15,11 @@ from releases.importing.layout import Layout
 from releases.management.arguments import open_release, positive
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vectors
-from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.ranking.batches import in_batches, vectors_at_once
 from retrieval.ranking.selectors import corpus_counts, rank_images_many
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Write an embedding model's own run for the queries of a release."""
 
     help = (
@@ -67,8 +66,6 @@ class Command(BaseCommand):
                 rows = _rows(release, model, options["split"], options["depth"])
                 count = write_trec(rows, file, tag=model.name)
             partial.replace(out)
-        except ModelSpecError as error:
-            raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"Can't write {out}: {error}") from error
         finally:

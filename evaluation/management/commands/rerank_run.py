@@ -6,10 +6,9 @@ import math
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any, Final
 
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from core.commands import command
+from core.commands import ServiceCommand, command
 from core.commands.waiting import add_wait_argument, wait_for_job
 from core.ids import id_of
 from core.jobs.models import Job
@@ -18,8 +17,9 @@ from evaluation.reranking.multimodal.answers import Prices, dollars
 from evaluation.reranking.services import RerankChoice, rerank_begin, rerank_checked
 from evaluation.reranking.setup import EndpointSetup
 from evaluation.runs.models import Run
-from releases.management.arguments import find_release, positive
+from releases.management.arguments import positive
 from releases.models import Release
+from releases.selectors import release_named
 from retrieval.embedding.models import EmbeddingModel
 
 ERRORS_SHOWN: Final = 20
@@ -36,7 +36,7 @@ def _amount(text: str) -> float:
     return amount
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Make a two-stage run as a job of the workers."""
 
     help = (
@@ -76,14 +76,11 @@ class Command(BaseCommand):
         add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            choice = rerank_checked(_choice(options))
-            self._print_estimate(choice)
-            if options["estimate"]:
-                return
-            run = rerank_begin(choice=choice)
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from error
+        choice = rerank_checked(_choice(options))
+        self._print_estimate(choice)
+        if options["estimate"]:
+            return
+        run = rerank_begin(choice=choice)
         job = run.job
         assert job is not None
         self.stdout.write(f"Run {run.pk}, job {job.pk}: {run.name}")
@@ -151,7 +148,7 @@ def _choice(options: dict[str, Any]) -> RerankChoice:
 
 def _first_stage(text: str) -> tuple[Release, Run | None]:
     if text.startswith("fixed:"):
-        return find_release(text.removeprefix("fixed:")), None
+        return release_named(text.removeprefix("fixed:")), None
     run = Run.objects.select_related("release").filter(pk=id_of(text) or 0).first()
     if run is None:
         raise CommandError(

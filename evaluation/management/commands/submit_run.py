@@ -5,20 +5,21 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from core.commands import ServiceCommand
 from core.commands.waiting import wait_for_job
-from core.errors import Conflict
 from core.jobs.models import Job
 from evaluation.runs.models import Run
 from evaluation.runs.services import CARD_FIELDS, run_contents
-from evaluation.runs.submissions import SPLITS, RunRefused, read_submission, run_submit
-from releases.management.arguments import RELEASE_HELP, find_release, refuse
+from evaluation.runs.submissions import SPLITS, read_submission, run_submit
+from releases.management.arguments import RELEASE_HELP
+from releases.selectors import release_named
 
 WEIGHTS = {"open": True, "closed": False}
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Take in a run for a release, as the page “Submit a run” does."""
 
     help = (
@@ -50,7 +51,7 @@ class Command(BaseCommand):
         parser.add_argument("--wait", action="store_true", help="until it is scored")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        release = find_release(options["release"])
+        release = release_named(options["release"])
         owner = None
         if options["owner"]:
             owner = get_user_model().objects.filter(username=options["owner"]).first()
@@ -73,16 +74,12 @@ class Command(BaseCommand):
                     publish=options["publish"],
                     limited=False,
                 )
-        except RunRefused as error:
-            refuse(error.errors)
         except ValidationError as error:
             fields = error.message_dict.items()
             texts = [
                 f"--{name.replace('_', '-')}: {' '.join(messages)}" for name, messages in fields
             ]
             raise CommandError("\n".join(texts)) from error
-        except Conflict as error:
-            raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"Can't read or store the run: {error}") from error
         counts = run_contents(release, rankings)

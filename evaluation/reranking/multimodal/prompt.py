@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from core.errors import Refused
+
 TEMPLATE: Final = 'Does this image show {query}? Answer with "Yes" or "No" and nothing else.'
 
 # What tokenizers write for a blank or a line's end at the beginning of a token, and what may be
@@ -110,7 +112,7 @@ class Usage:
         )
 
 
-class EndpointRefused(Exception):
+class EndpointRefused(Refused):
     """The server can't be used; no other image would fare better."""
 
 

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from core.errors import Forbidden
+from core.commands import ServiceCommand
 from core.files import open_regular
-from labeling.boxes.coco import CocoError
 from labeling.boxes.services import boxes_import
 from labeling.boxes.views import said_of
 from labeling.queries.models import Query
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Reads the file and imports it for one query."""
 
     help = (
@@ -43,9 +42,6 @@ class Command(BaseCommand):
                 data = opened.read()
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror}") from error
-        try:
-            report = boxes_import(query=query, data=data, by=person, category=options["category"])
-        except (CocoError, Forbidden) as error:
-            raise CommandError(str(error)) from error
+        report = boxes_import(query=query, data=data, by=person, category=options["category"])
         for said in said_of(report):
             self.stdout.write(said)

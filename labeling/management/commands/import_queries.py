@@ -6,16 +6,16 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from core.files import open_regular
 from labeling.lifecycle.imports import QueryImportRefused, queries_import
 from labeling.queries.benchmarks import benchmark_named
 from labeling.queries.categories import SPLITS
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Reads the files and imports them together."""
 
     help = (
@@ -68,8 +68,6 @@ class Command(BaseCommand):
             report = queries_import(
                 files=contents, by=None, split=split, benchmark=into, named=update, dry_run=dry_run
             )
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from error
         except QueryImportRefused as error:
             self.stderr.write(str(error))
             raise CommandError(

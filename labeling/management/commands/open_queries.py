@@ -6,17 +6,16 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from labeling.lifecycle.opening import MOST_AT_ONCE, queries_open
 from labeling.queries.benchmarks import benchmark_named
 from labeling.queries.categories import SPLITS
 from labeling.queries.models import Query
-from labeling.queries.transitions import TransitionForbidden
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Opens drafts in batches and reports what was refused."""
 
     help = (
@@ -53,17 +52,11 @@ class Command(BaseCommand):
         if split:
             queries = queries.filter(split=split)
         if benchmark:
-            try:
-                queries = queries.filter(benchmark=benchmark_named(benchmark))
-            except ValidationError as error:
-                raise CommandError(" ".join(error.messages)) from error
+            queries = queries.filter(benchmark=benchmark_named(benchmark))
         pks = list(queries.values_list("pk", flat=True))
         opened = unchanged = refused = 0
         for start in range(0, len(pks), MOST_AT_ONCE):
-            try:
-                report = queries_open(pks=pks[start : start + MOST_AT_ONCE], by=person)
-            except TransitionForbidden as error:
-                raise CommandError(str(error)) from error
+            report = queries_open(pks=pks[start : start + MOST_AT_ONCE], by=person)
             opened += report.opened
             unchanged += report.unchanged
             refused += len(report.refused)

@@ -4,20 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from core.files import TargetRefused, open_as_callers
-from core.jobs.kinds import JobFailed
+from core.commands import ServiceCommand
+from core.files import open_as_callers
 from labeling.queries.benchmarks import benchmark_named
 from releases.making.progress import Step
-from releases.making.services import ReleaseUnusable, release_export
+from releases.making.services import release_export
 from releases.management.arguments import RELEASE_HELP
 from releases.models import Release
 from releases.selectors import UnknownRelease
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Make a release of the completed queries, or give out one that is made."""
 
     help = (
@@ -80,12 +79,8 @@ class Command(BaseCommand):
                 benchmark=benchmark_named(options["benchmark"]) if options["benchmark"] else None,
                 report=self._report(),
             )
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from error
         except UnknownRelease as error:
             raise CommandError(f"{error} --new makes one.") from error
-        except (TargetRefused, ReleaseUnusable, JobFailed) as error:
-            raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"Can't write {directory}: {error}") from error
         if not options["new"]:

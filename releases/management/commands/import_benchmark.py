@@ -7,25 +7,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from core.commands.progress import Progress
-from core.jobs.kinds import JobFailed
 from core.storage import shown
-from releases.importing.layout_files import LayoutRefused
 from releases.importing.services import (
     NO_IMAGES,
     benchmark_import,
     benchmark_import_begin,
 )
 from releases.making.progress import Step
-from releases.management.arguments import refuse
 from releases.models import Release
 from retrieval.importing.records import Refusal
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Make a release of an existing benchmark."""
 
     help = (
@@ -99,12 +96,6 @@ class Command(BaseCommand):
                 self.stdout.write(f"{release} is being imported: job {release.job_id}.")
             else:
                 self._import(arguments)
-        except LayoutRefused as error:
-            refuse(error.errors)
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from error
-        except JobFailed as error:
-            raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"Can't read the benchmark: {error}") from error
 

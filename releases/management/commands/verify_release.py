@@ -3,14 +3,16 @@
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from releases.making.services import ReleaseUnusable, release_verify
-from releases.management.arguments import RELEASE_HELP, find_release
+from core.commands import ServiceCommand
+from releases.making.services import release_verify
+from releases.management.arguments import RELEASE_HELP
+from releases.selectors import release_named
 from releases.snapshot.snapshot import software
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Check that a release is what was made, and comes out of its snapshot again."""
 
     help = (
@@ -23,11 +25,8 @@ class Command(BaseCommand):
         parser.add_argument("release", help=RELEASE_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        release = find_release(options["release"])
-        try:
-            findings = release_verify(release=release)
-        except ReleaseUnusable as error:
-            raise CommandError(str(error)) from error
+        release = release_named(options["release"])
+        findings = release_verify(release=release)
         for finding in findings:
             self.stderr.write(f"{finding.name} {finding.problem}")
         if findings:

@@ -3,17 +3,17 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from core.commands.waiting import add_wait_argument, wait_for_job
 from core.jobs.models import Job
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.model_specs import ModelSpecError
 
 ERRORS_SHOWN = 20
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Embed every image of the corpus that a model has not embedded yet, as a job of the "
         "workers. Running it again continues where the last one stopped."
@@ -24,10 +24,7 @@ class Command(BaseCommand):
         add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            job = embedding_job_create(model_name=options["model"])
-        except ModelSpecError as error:
-            raise CommandError(str(error)) from error
+        job = embedding_job_create(model_name=options["model"])
         self.stdout.write(f"Job {job.pk}: {job.title}")
         if not options["wait"]:
             return

@@ -5,16 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from core.commands.progress import Progress
-from core.files import TargetRefused, open_as_callers
+from core.files import open_as_callers
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.exporting import DTYPES, export_embeddings
 from retrieval.embedding.models import EmbeddingModel
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Write a model's embeddings in clip-retrieval's layout, for other tools and for "
         "import_embeddings: OUT/img_emb/img_emb_0.npy with OUT/metadata/metadata_0.parquet, by "
@@ -60,7 +61,7 @@ class Command(BaseCommand):
                 replace=options["force"],
                 progress=show,
             )
-        except (TargetRefused, OSError) as error:
+        except OSError as error:
             raise CommandError(str(error)) from error
         finally:
             show.close()

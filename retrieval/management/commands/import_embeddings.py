@@ -5,14 +5,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from core.commands.progress import Progress
-from retrieval.embedding.files import LayoutRefused
 from retrieval.embedding.importing import EmbeddingImportReport, import_embeddings
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Import embeddings in clip-retrieval's layout, as INQUIRE's authors publish them: "
         "DIR/img_emb/img_emb_0.npy with DIR/metadata/metadata_0.parquet, which names the image of "
@@ -77,8 +77,6 @@ class Command(BaseCommand):
                 progress=show,
                 on_stage=on_stage,
             )
-        except LayoutRefused as error:
-            raise CommandError(str(error)) from error
         finally:
             show.close()
         self._report(report)

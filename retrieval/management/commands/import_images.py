@@ -4,16 +4,17 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from core.commands.progress import Progress
 from retrieval.corpus.models import ImageRoot
-from retrieval.images.roots import RootRefused, image_root_get_or_create
-from retrieval.importing.records import ImportRefused, Refusal
+from retrieval.images.roots import image_root_get_or_create
+from retrieval.importing.records import Refusal
 from retrieval.importing.services import import_images
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Import images into the corpus. PATH is a COCO file (such as iNat24's train.json), a table "
         "(.csv) or a folder with one sub-folder per species. Run it again when the data set has "
@@ -63,8 +64,6 @@ class Command(BaseCommand):
                 checking=checking,
                 on_refusal=on_refusal,
             )
-        except (ImportRefused, RootRefused) as error:
-            raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(
                 f"{error}. What was imported so far stays; run this again to continue."

@@ -6,14 +6,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from core.errors import FileRefused
+from core.commands import ServiceCommand
 from core.files import open_regular
 from retrieval.lookalikes.services import confusions_import
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Reads the table and takes it in."""
 
     help = (
@@ -31,8 +31,6 @@ class Command(BaseCommand):
                 report = confusions_import(lines=lines, name=file.name)
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror}") from error
-        except FileRefused as error:
-            raise CommandError(str(error)) from error
         self.stdout.write(f"{report.pairs:,} pairs; {report.grouped:,} species got a group.")
         for name in report.unknown:
             self.stdout.write(f"not in the corpus: {name}")

@@ -3,21 +3,21 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 
+from core.commands import ServiceCommand
 from core.commands.waiting import add_wait_argument, wait_for_job
 from core.jobs.models import Job
 from retrieval.search.indexing import (
     EF_CONSTRUCTION,
-    IndexRefused,
     M,
     index_drop_job_create,
     index_job_create,
 )
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Build an approximate index (HNSW) of a model's embeddings by a job of the workers, for "
         "free-text search of large corpora without a packed matrix; the page says when results are "
@@ -51,20 +51,17 @@ class Command(BaseCommand):
         add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            job = (
-                index_drop_job_create(model_name=options["model"])
-                if options["drop"]
-                else index_job_create(
-                    model_name=options["model"],
-                    kind=options["kind"],
-                    m=options["m"],
-                    ef_construction=options["ef_construction"],
-                    memory=options["memory"],
-                )
+        job = (
+            index_drop_job_create(model_name=options["model"])
+            if options["drop"]
+            else index_job_create(
+                model_name=options["model"],
+                kind=options["kind"],
+                m=options["m"],
+                ef_construction=options["ef_construction"],
+                memory=options["memory"],
             )
-        except IndexRefused as error:
-            raise CommandError(str(error)) from error
+        )
         self.stdout.write(f"Job {job.pk}: {job.title}")
         if options["wait"] and wait_for_job(
             job, self.stdout, starting="looking", also=lambda job: job.result.get("phase", "")

@@ -5,18 +5,19 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from core.commands.progress import SECONDS_BETWEEN_LINES, Progress
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking.building import MatrixRefused, pack, verify_matrix
+from retrieval.ranking.building import pack, verify_matrix
 from retrieval.ranking.files import folder_of
 from retrieval.ranking.reading import Span
 from retrieval.ranking.sharded import shards_as_cut, span_of
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Pack the embeddings of a model, or of each, into a matrix under VAR_DIR from which images "
         "are ranked at the memory's speed, or update that. Workers do it automatically; a command "
@@ -52,12 +53,7 @@ class Command(BaseCommand):
         show = Progress("embeddings", quiet=options["verbosity"] < 1)
         rebuild = options["rebuild"]
         while True:
-            try:
-                packing = pack(
-                    model, until=time.monotonic() + SECONDS_BETWEEN_LINES, rebuild=rebuild
-                )
-            except MatrixRefused as error:
-                raise CommandError(str(error)) from error
+            packing = pack(model, until=time.monotonic() + SECONDS_BETWEEN_LINES, rebuild=rebuild)
             if packing.busy:
                 raise CommandError(f"Another process is packing the matrix of {model}.")
             if packing.finished:

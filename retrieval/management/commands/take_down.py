@@ -4,15 +4,15 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from core.access import Role, at_least
-from core.errors import Invalid
+from core.commands import ServiceCommand
 from retrieval.corpus.models import Image
 from retrieval.takedown.services import image_take_down
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """take_down IMAGE … --reason TEXT --by ADMIN"""
 
     help = (
@@ -33,10 +33,7 @@ class Command(BaseCommand):
         if unknown := [str(pk) for pk in options["images"] if pk not in images]:
             raise CommandError(f"There is no image {', '.join(unknown)}; nothing was taken down.")
         for image in images.values():
-            try:
-                removed = image_take_down(image=image, reason=options["reason"], by=by)
-            except Invalid as error:
-                raise CommandError(str(error)) from error
+            removed = image_take_down(image=image, reason=options["reason"], by=by)
             self.stdout.write(
                 f"image {image.pk}: taken down with {len(removed) - 1} equal ones"
                 if removed

@@ -6,14 +6,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
+from core.commands import ServiceCommand
 from core.commands.progress import Progress
-from core.errors import Conflict
 from extras.context.services import context_add
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Adds to each embedding of the base what place and month say."""
 
     help = (
@@ -25,11 +23,6 @@ class Command(BaseCommand):
         parser.add_argument("folder", type=Path, metavar="FOLDER")
 
     def handle(self, *args: Any, folder: Path, **options: Any) -> None:
-        show = Progress("images", quiet=options["verbosity"] == 0)
-        try:
+        with Progress("images", quiet=options["verbosity"] == 0) as show:
             stored = context_add(spec=str(folder.resolve()), progress=show)
-        except Conflict as error:
-            raise CommandError(str(error)) from error
-        finally:
-            show.close()
         self.stdout.write(f"{stored:,} embeddings stored; the model is {folder.resolve()}.")

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from core.commands.progress import Progress
-from core.errors import Conflict
 from core.files import open_as_callers
 from extras.context.services import context_train
 from retrieval.embedding.models import EmbeddingModel
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Trains, and prints what place and month add where they were not learned."""
 
     help = (
@@ -38,15 +38,10 @@ class Command(BaseCommand):
             raise CommandError(f"{name} has embedded no image yet.")
         if not 0 < options["held_out"] < 1:
             raise CommandError("--held-out must be between 0 and 1.")
-        show = Progress("texts", quiet=options["verbosity"] == 0)
-        try:
+        with Progress("texts", quiet=options["verbosity"] == 0) as show:
             report = context_train(
                 base=base, directory=folder, held_out=options["held_out"], progress=show
             )
-        except Conflict as error:
-            raise CommandError(str(error)) from error
-        finally:
-            show.close()
         self.stdout.write(
             f"Learned from {report.images:,} images of {report.species:,} species; "
             f"weight of the context {report.weight:g}."

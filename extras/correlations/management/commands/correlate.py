@@ -6,14 +6,15 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from core.csv_rows import csv_field
 from extras.correlations.matrix import correlations, read_scores
 from releases.management.arguments import refuse
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Write Kendall's tau-b between the measures of a table."""
 
     help = (

@@ -4,15 +4,15 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from core.commands import ServiceCommand
 from core.commands.progress import Progress
-from core.errors import Conflict
 from extras.duplicates.services import duplicates_find
 from retrieval.embedding.models import EmbeddingModel
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Find near-duplicates and bursts among the images of each species, by embeddings and "
         "perceptual hashes; reviewers decide on the groups under Flags. Run it again after an "
@@ -32,11 +32,6 @@ class Command(BaseCommand):
             raise CommandError(f"{name} has embedded no image yet.")
         if not 0 < options["likeness"] <= 1:
             raise CommandError("--likeness must be above 0 and at most 1.")
-        show = Progress("species", quiet=options["verbosity"] == 0)
-        try:
+        with Progress("species", quiet=options["verbosity"] == 0) as show:
             groups, images = duplicates_find(model=model, least=options["likeness"], progress=show)
-        except Conflict as error:
-            raise CommandError(str(error)) from None
-        finally:
-            show.close()
         self.stdout.write(f"{groups:,} groups of {images:,} images to decide on.")

@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from core.access import Role
+from core.commands import ServiceCommand
 from core.commands.progress import Progress
-from extras.faces.faces import NoDetector, faces_propose, opencv_detector
+from extras.faces.faces import faces_propose, opencv_detector
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Flag images in which OpenCV's YuNet finds a face, for reviewers to decide on. The ONNX "
         "file of the model is given by its path; OpenCV is installed apart (extra “faces”)."
@@ -27,10 +28,7 @@ class Command(BaseCommand):
         by = get_user_model().objects.filter(username=options["by"]).first()
         if by is None or by.role not in (Role.REVIEWER, Role.ADMIN):
             raise CommandError(f"{options['by']} is no reviewer or admin.")
-        try:
-            detect = opencv_detector(options["model"], options["confidence"])
-        except NoDetector as error:
-            raise CommandError(str(error)) from None
+        detect = opencv_detector(options["model"], options["confidence"])
         show = Progress("images", quiet=options["verbosity"] == 0)
         flagged = faces_propose(detect=detect, by=by, progress=show)
         show.close()

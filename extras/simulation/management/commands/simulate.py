@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from core.commands import ServiceCommand
 from core.commands.progress import Progress
 from core.files import whole_file
 from core.ids import id_of
@@ -27,10 +28,11 @@ from extras.simulation.report import (
     with_step,
 )
 from labeling.queries.models import Query
-from releases.management.arguments import RELEASE_HELP, find_release, positive
+from releases.management.arguments import RELEASE_HELP, positive
+from releases.selectors import release_named
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Labels judged queries again."""
 
     help = (
@@ -96,7 +98,7 @@ class Command(BaseCommand):
             )
             quiet = options["verbosity"] == 0
             queries, refused = _simulated(_pools(names), plan, quiet=quiet)
-        except (ValueError, SimulationRefused) as error:
+        except ValueError as error:
             raise CommandError(str(error)) from error
         if not queries:
             raise CommandError("\n".join(refused))
@@ -129,7 +131,7 @@ def _pools(names: Sequence[str]) -> Iterator[JudgedPool | SimulationRefused]:
     for name in names:
         number = id_of(name)
         if number is None:
-            yield from release_pools(find_release(name))
+            yield from release_pools(release_named(name))
             continue
         query = queries.filter(query_id=number).first()
         if query is None:

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from core.commands import ServiceCommand
 from core.commands.waiting import add_wait_argument, wait_for_job
-from core.errors import Invalid
 from core.jobs.models import Job
 from extras.species_task.models import SpeciesRun
 from extras.species_task.services import species_run_begin
 from retrieval.embedding.models import EmbeddingModel
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Have a model name the species of the corpus' images by a worker."""
 
     help = (
@@ -33,10 +33,7 @@ class Command(BaseCommand):
         if model is None:
             raise CommandError(f"{options['model']} has embedded no image yet.")
         chosen = {name: options[name] for name in ("scope", "naming", "language", "prompt")}
-        try:
-            run = species_run_begin(model=model, **chosen)
-        except Invalid as error:
-            raise CommandError(str(error)) from error
+        run = species_run_begin(model=model, **chosen)
         job = run.job
         assert job is not None
         self.stdout.write(f"Job {job.pk}: {job.title}")
