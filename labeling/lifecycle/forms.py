@@ -15,8 +15,8 @@ from core.access import Role
 from core.ids import ids_of
 from labeling.lifecycle.benchmarks import setting_fields
 from labeling.lifecycle.imports import LARGEST_UPLOAD
+from labeling.lifecycle.services import QUERY_FIELDS
 from labeling.lifecycle.team import MOST_WANTED
-from labeling.queries.categories import ICONIC_GROUPS
 from labeling.queries.models import Assignment, Benchmark, Query
 from retrieval.corpus.models import Species
 from retrieval.species.selectors import species_resolve
@@ -63,6 +63,9 @@ class SpeciesForm(forms.Form):
 class QueryForm(SpeciesForm, ModelForm[Query]):
     """A query's fields; its benchmark where there are two."""
 
+    #: What stays as it is where nothing is sent; a new query gets the next free number.
+    OPTIONAL: Final = ("query_id", "order", "benchmark")
+
     text = forms.CharField(
         strip=False,
         max_length=500,
@@ -72,20 +75,7 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
 
     class Meta:
         model = Query
-        fields = (
-            "text",
-            "category",
-            "iconic_group",
-            "split",
-            "query_id",
-            "scientific_terms",
-            "benchmark",
-            "guidelines",
-            "order",
-            "hand_in_rule",
-            "grades",
-            "boxes",
-        )
+        fields = QUERY_FIELDS
         labels = {
             "query_id": "Query number",
             "scientific_terms": "Uses terms that only an expert knows",
@@ -101,9 +91,8 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.original = (self.instance.text, self.instance.query_id)
-        self.fields["query_id"].required = self.fields["order"].required = False
-        self.fields["benchmark"].required = False
+        for name in self.OPTIONAL:
+            self.fields[name].required = False
         if Benchmark.objects.count() < 2:
             del self.fields["benchmark"]
         self.fields["hand_in_rule"].help_text = (
@@ -111,7 +100,6 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
             f"or “or”. Leave it empty for the usual: "
             f"{self.instance.benchmark.setting('HAND_IN_RULE')}."
         )
-        groups = [(name, name) for name in ICONIC_GROUPS if name]
         self.fields["split"] = forms.ChoiceField(
             choices=[("", "To be drawn"), *Query.Split.choices],
             required=False,
@@ -119,31 +107,18 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
         )
         if self.instance.pk and not self.instance.split_settled:
             self.initial["split"] = ""
-        self.fields["iconic_group"] = forms.ChoiceField(
-            choices=[("", "None in particular"), *groups], required=False, label="Iconic group"
-        )
-        if self.instance.pk and not self.is_bound:
-            self.initial["species"] = [s.pk for s in self.instance.species.all()]
 
     def clean_text(self) -> str:
         """Without surrounding blanks, but an imported text stays byte for byte until it changes."""
         text: str = self.cleaned_data["text"].strip()
-        return self.original[0] if text == self.original[0].strip() else text
+        return self.instance.text if text == self.instance.text.strip() else text
 
-    def clean_query_id(self) -> int | None:
-        """An emptied number stays what it was; a new query's is the next free one."""
-        number: int | None = self.cleaned_data["query_id"]
-        return self.original[1] if number is None else number
-
-    def clean_order(self) -> str:
-        """One that isn't sent stays what it was."""
-        order: str = self.cleaned_data["order"]
-        return order or self.instance.order
-
-    def clean_benchmark(self) -> Benchmark:
-        """One that isn't sent stays what it was."""
-        benchmark: Benchmark | None = self.cleaned_data["benchmark"]
-        return benchmark or self.instance.benchmark
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        for name in self.OPTIONAL:
+            if name in cleaned and cleaned[name] in (None, ""):
+                cleaned[name] = getattr(self.instance, name)
+        return cleaned
 
 
 class BenchmarkForm(SpeciesForm):

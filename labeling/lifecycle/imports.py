@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -28,6 +28,7 @@ from labeling.lifecycle.history import in_words
 from labeling.lifecycle.services import (
     QueryFields,
     facts_changed,
+    facts_of,
     lock_query_ids,
     query_create,
     query_facts,
@@ -164,13 +165,18 @@ def queries_import(
     species = cache(lambda name: list(species_resolve([name])[0]))
     with transaction.atomic():
         lock_query_ids()
-        # In the order of their keys, as an import of judgments does, so that they don't deadlock.
         known = Query.objects.filter(query_id__in=[row.query_id for _, row in rows])
+        # In the order of their keys, as an import of judgments does, so that they don't deadlock.
         for query in known.order_by("pk"):
             lock_query(query)
+        queries = {
+            query.query_id: query
+            for query in known.select_related("benchmark").prefetch_related("species")
+        }
         for name, row in rows:
             try:
-                outcome, report = _import_row(row, species, by, benchmark, named)
+                query = queries.get(row.query_id)
+                outcome, report = _import_row(row, query, species, by, benchmark, named)
                 counts[outcome] += 1
                 reports += [report] if report else []
             except ValidationError as error:
@@ -209,12 +215,15 @@ def _refuse_duplicates(rows: Sequence[tuple[str, QueryRow]], errors: list[RowErr
 
 def _import_row(
     row: QueryRow,
+    query: Query | None,
     species: Callable[[str], list[Species]],
     by: Any,
     benchmark: Benchmark | None,
     named: Collection[int],
 ) -> tuple[str, RowReport | None]:
-    """Write one row; what it did, and what differs. Raises ValidationError and Conflict."""
+    """Write a row, for a new query where there is none of its number; what that did, and what
+    differs. Raises ValidationError and Conflict.
+    """
     missing = [name for name in row.species if not species(name)]
     if missing:
         message = f"not in the corpus: {', '.join(missing)}; import its images first"
@@ -231,13 +240,13 @@ def _import_row(
     }
     if benchmark is not None:
         fields["benchmark"] = benchmark
-    query = Query.objects.filter(query_id=row.query_id).first()
     if query is None:
-        fields["imported"] = True
-        query_create(created_by=by, **fields)
+        query_create(created_by=by, imported=True, **fields)
         return "added", None
-    changes = _changes(query, fields, row.columns)
-    if not changes:
+    for name in {"guidelines", "scientific_terms", "species", "split"} - row.columns:
+        del fields[name]  # type: ignore[misc]
+    differing = facts_changed(query_facts(query, fields), facts_of(fields))
+    if not differing and ("split" not in fields or query.split_settled):
         return "unchanged", None
     left = ""
     if row.query_id not in named:
@@ -245,37 +254,12 @@ def _import_row(
             left = "no import brought it: its number was given here, so it is another query"
         elif query.judgment_events.exists():
             left = "it has judgments, which would count for what the file says"
-    report = RowReport(row.query_id, row.query_text, _compared(query, changes), left)
+    changes = tuple(FieldReport(*change) for change in in_words(differing))
+    report = RowReport(row.query_id, row.query_text, changes, left)
     if left:
         return "left", report
-    changes["imported"] = True
-    query_update(query=query, by=by, **changes)
+    query_update(query=query, by=by, imported=True, **fields)
     return "updated", report
-
-
-def _compared(query: Query, changes: QueryFields) -> tuple[FieldReport, ...]:
-    before, after = query_facts(query), dict(changes)
-    if "species" in changes:
-        after["species"] = sorted(one.scientific_name for one in changes["species"])
-    if "benchmark" in changes:
-        after["benchmark"] = changes["benchmark"].name
-    differing = facts_changed({name: before[name] for name in after}, after)
-    return tuple(FieldReport(*one) for one in in_words(differing))
-
-
-def _changes(query: Query, fields: QueryFields, columns: frozenset[str]) -> QueryFields:
-    """The fields in which the file differs from the query, of the columns that it has."""
-    changes: dict[str, Any] = {}
-    for name, value in fields.items():
-        if name in ("guidelines", "scientific_terms", "species", "split") and name not in columns:
-            continue
-        if name == "species":
-            requested = {one.pk for one in fields["species"]}
-            if requested != set(query.species.values_list("pk", flat=True)):
-                changes[name] = value
-        elif getattr(query, name) != value or (name == "split" and not query.split_settled):
-            changes[name] = value
-    return cast("QueryFields", changes)
 
 
 def judgments_import(*, data: bytes, name: str, annotator: Any) -> ImportReport:

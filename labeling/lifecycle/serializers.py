@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
+from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -14,7 +15,8 @@ from labeling.candidates.selectors import list_status
 from labeling.candidates.serializers import ListSerializer
 from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.lifecycle.opening import MOST_AT_ONCE
-from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS
+from labeling.lifecycle.services import QUERY_FIELDS
+from labeling.queries.categories import CATEGORIES
 from labeling.queries.files import MAX_QUERY_ID
 from labeling.queries.models import PART_STATES, Benchmark, Query
 from retrieval.corpus.serializers import SpeciesBriefSerializer
@@ -29,56 +31,39 @@ class BenchmarkSerializer(serializers.ModelSerializer[Benchmark]):
         fields = ("id", "name")
 
 
-class QuerySerializer(serializers.Serializer[Any]):
+class QuerySerializer(serializers.ModelSerializer[Query]):
     """A query with its progress: one's own for annotators, the consensus for reviewers."""
 
-    id = serializers.IntegerField(source="query.pk")
-    query_id = serializers.IntegerField(
-        source="query.query_id", help_text="the number that the CSV files carry"
-    )
-    benchmark = BenchmarkSerializer(source="query.benchmark")
-    text = serializers.CharField(source="query.text")
-    category = serializers.CharField(source="query.category")
-    supercategory = serializers.CharField(source="query.supercategory")
-    iconic_group = serializers.CharField(source="query.iconic_group")
-    split = serializers.ChoiceField(choices=Query.Split.choices, source="query.split")
-    split_settled = serializers.BooleanField(
-        source="query.split_settled",
-        help_text="drawn, or named by a person or a file; kept when other splits are drawn",
-    )
-    scientific_terms = serializers.BooleanField(source="query.scientific_terms")
-    guidelines = serializers.CharField(source="query.guidelines")
-    order = serializers.ChoiceField(
-        choices=Query.Order.choices,
-        source="query.order",
-        help_text="in which its images are labeled where nobody chooses another",
-    )
-    hand_in_rule = serializers.CharField(
-        source="query.hand_in_rule", help_text="what allows to hand it in; empty: the setting's"
-    )
-    grades = serializers.ChoiceField(
-        choices=Query.Grades.choices,
-        source="query.grades",
-        help_text="which of four grades are relevant; empty where it asks for none",
-    )
-    boxes = serializers.ChoiceField(
-        choices=Query.Boxes.choices,
-        source="query.boxes",
-        help_text="whether people draw boxes on its relevant images, and on which",
-    )
+    benchmark = BenchmarkSerializer()
+    supercategory = serializers.CharField()
     species = serializers.SerializerMethodField(
         help_text="the filter, empty for the whole corpus; null where names are hidden"
     )
-    state = serializers.ChoiceField(choices=Query.State.choices, source="query.state")
-    reject_reason = serializers.CharField(source="query.reject_reason")
-    reject_note = serializers.CharField(source="query.reject_note")
     list = serializers.SerializerMethodField()
     progress = ProgressSerializer()
     last_activity = serializers.DateTimeField(allow_null=True)
     annotators = serializers.IntegerField()
     can_label = serializers.BooleanField()
-    created_at = serializers.DateTimeField(source="query.created_at")
-    updated_at = serializers.DateTimeField(source="query.updated_at")
+
+    class Meta:
+        model = Query
+        fields: tuple[str, ...] = (
+            "id",
+            *QUERY_FIELDS,
+            "supercategory",
+            "split_settled",
+            "state",
+            "reject_reason",
+            "reject_note",
+            "list",
+            "progress",
+            "last_activity",
+            "annotators",
+            "can_label",
+            "created_at",
+            "updated_at",
+        )
+        read_only_fields = fields
 
     @extend_schema_field(SpeciesBriefSerializer(many=True, allow_null=True))
     def get_species(self, row: Any) -> Any:
@@ -152,11 +137,6 @@ class QueryDetailSerializer(QuerySerializer):
         help_text="assigned, begun where a number of people is wanted, paused, sent back or handed "
         "in; an annotator's own alone",
     )
-    annotators_wanted = serializers.IntegerField(
-        source="query.annotators_wanted",
-        help_text="how many must hand it in; 0 for whoever begins",
-    )
-    assigned_only = serializers.BooleanField(source="query.assigned_only")
     still_labeling = serializers.ListField(
         child=serializers.CharField(),
         help_text="names of those who are assigned or have judged for an open query, and have not "
@@ -166,10 +146,23 @@ class QueryDetailSerializer(QuerySerializer):
         many=True,
         help_text="for users who may complete the query; if there are any, a note is required",
     )
-    completion_reason = serializers.CharField(
-        source="query.completion_reason",
-        help_text="why it was completed with something left open; else empty",
-    )
+
+    class Meta(QuerySerializer.Meta):
+        fields = (
+            *QuerySerializer.Meta.fields,
+            "own_progress",
+            "hand_in",
+            "transitions",
+            "given_up",
+            "assignment",
+            "assignments",
+            "annotators_wanted",
+            "assigned_only",
+            "still_labeling",
+            "left_open",
+            "completion_reason",
+        )
+        read_only_fields = fields
 
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "integer"}]})
@@ -196,59 +189,21 @@ class BenchmarkField(serializers.PrimaryKeyRelatedField[Benchmark]):
         return super().to_internal_value(pk)
 
 
-class QueryWriteSerializer(serializers.Serializer[Any]):
+class QueryWriteSerializer(serializers.ModelSerializer[Query]):
     """What can be written of a query."""
 
-    text = TextField(max_length=500, trim_whitespace=False)
-    category = serializers.ChoiceField(choices=list(CATEGORIES))
-    split = serializers.ChoiceField(
-        choices=Query.Split.choices,
-        required=False,
-        allow_blank=True,
-        help_text="blank or left out of a new query: to be drawn",
-    )
-    query_id = serializers.IntegerField(
-        min_value=0,
-        max_value=MAX_QUERY_ID,
-        required=False,
-        help_text="the next free number if it is left out",
-    )
-    iconic_group = serializers.ChoiceField(
-        choices=list(ICONIC_GROUPS), allow_blank=True, required=False
-    )
-    scientific_terms = TruthField(required=False)
+    serializer_field_mapping = serializers.ModelSerializer.serializer_field_mapping | {
+        models.CharField: TextField,
+        models.TextField: TextField,
+        models.BooleanField: TruthField,
+    }
     benchmark = BenchmarkField(required=False, help_text="its id; the first if it is left out")
-    guidelines = TextField(
-        allow_blank=True, required=False, trim_whitespace=False, max_length=20_000
-    )
-    order = serializers.ChoiceField(choices=Query.Order.choices, required=False)
-    hand_in_rule = TextField(
-        max_length=100,
-        allow_blank=True,
-        required=False,
-        help_text="streak, certificate:0.9 (a recall, and behind another colon a confidence) or "
-        "exhausted, joined by “and” or “or”; blank for the setting's",
-    )
-    grades = serializers.ChoiceField(
-        choices=Query.Grades.choices,
-        required=False,
-        allow_blank=True,
-        help_text="can't change once judgments have grades",
-    )
-    boxes = serializers.ChoiceField(
-        choices=Query.Boxes.choices, required=False, allow_blank=True, help_text="blank for none"
-    )
     species = serializers.ListField(
         child=SpeciesNameField(),
         required=False,
         max_length=10_000,
         help_text="scientific or common names, ids, or a genus, family or look-alike group",
     )
-    state = serializers.ChoiceField(choices=Query.State.choices, required=False)
-    reject_reason = serializers.ChoiceField(
-        choices=Query.RejectReason.choices, allow_blank=True, required=False
-    )
-    reject_note = TextField(allow_blank=True, required=False, max_length=5000)
     give_up = serializers.ChoiceField(
         choices=Query.RejectReason.choices,
         allow_blank=True,
@@ -262,6 +217,25 @@ class QueryWriteSerializer(serializers.Serializer[Any]):
         help_text="why the state changes; needed to hand in before a stop rule is met, to give up "
         "for the reason other, and to complete with something left open",
     )
+
+    class Meta:
+        model = Query
+        fields = (*QUERY_FIELDS, "state", "reject_reason", "reject_note", "give_up", "note")
+        extra_kwargs: ClassVar = {
+            "query_id": {
+                "required": False,
+                "validators": [],  # the service names a number that is taken
+                "help_text": "the next free number if it is left out",
+            },
+            "text": {"trim_whitespace": False},
+            "split": {
+                "required": False,
+                "allow_blank": True,
+                "help_text": "blank or left out of a new query: to be drawn",
+            },
+            "guidelines": {"trim_whitespace": False, "max_length": 20_000},
+            "reject_note": {"max_length": 5000},
+        }
 
     def validate_species(self, names: list[Any]) -> list[Any]:
         """The species that the names mean; refuses names that are not in the corpus."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypedDict, Unpack
 
 from django.core.exceptions import ValidationError
@@ -27,7 +27,7 @@ from labeling.lifecycle.assignments import (
 from labeling.lifecycle.mail import mail_assigned
 from labeling.opinions.services import opinion_key_ensure, opinions_draw
 from labeling.queries.categories import ICONIC_GROUPS
-from labeling.queries.models import Benchmark, Query, QueryEdit, QueryTransition, default_benchmark
+from labeling.queries.models import Benchmark, Query, QueryEdit, QueryTransition
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
 from labeling.review.selectors import left_open
 from retrieval.corpus.counts import image_count
@@ -39,27 +39,24 @@ from retrieval.embedding.models import EmbeddingModel
 CATEGORY_OF_SEARCHES = "Miscellaneous Context"
 
 
-#: The fields whose changes a query's history keeps, besides its species.
-_EDITED: Final = (
-    "query_id", "text", "category", "iconic_group", "split", "scientific_terms", "benchmark",
-    "guidelines", "order", "hand_in_rule", "grades", "boxes",
-)  # fmt: skip
-
-
 class QueryHasJudgments(Conflict):
     """A query with judgments can be neither deleted nor renumbered; it can be rejected."""
 
 
 class QueryFields(TypedDict, total=False):
-    """What can be written of a query; a member that is left out stays as it is."""
+    """What can be written of a query; a member that is left out stays as it is, or as the model has
+    it for a new one.
+    """
 
-    query_id: int
+    query_id: int | None
+    """None for the next free one."""
     text: str
+    """Kept verbatim."""
     category: str
     iconic_group: str
     split: str
-    """Empty: to be drawn; until then a new query is of the test split, and others stay as they
-    are."""
+    """Empty: to be drawn (`splitting`); until then a new query is of the test split, and others
+    stay as they are."""
     scientific_terms: bool
     benchmark: Benchmark
     guidelines: str
@@ -68,57 +65,26 @@ class QueryFields(TypedDict, total=False):
     grades: str
     boxes: str
     species: Iterable[Species]
-    imported: bool
-    """Whether an import brings it, with its number."""
+
+
+#: Forms, serializers, imports and the history take a query's fields from here.
+QUERY_FIELDS: Final = tuple(QueryFields.__annotations__)
 
 
 @transaction.atomic
 def query_create(
-    *,
-    text: str,
-    category: str,
-    created_by: Any,
-    split: str = "",
-    iconic_group: str = "",
-    query_id: int | None = None,
-    scientific_terms: bool = False,
-    benchmark: Benchmark | None = None,
-    guidelines: str = "",
-    order: str = Query.Order.CLIP,
-    hand_in_rule: str = "",
-    grades: str = "",
-    boxes: str = "",
-    species: Iterable[Species] = (),
-    imported: bool = False,
+    *, created_by: Any, imported: bool = False, **fields: Unpack[QueryFields]
 ) -> Query:
-    """Write a query; it starts as a draft. Without `query_id` it gets the next free one, without
-    `benchmark` it is of the first.
+    """Write a query; it starts as a draft, by default of the first benchmark. `imported`: an import
+    brings it, with its number.
 
-    `text` is kept verbatim. Without `split` it is of the test split until splits are drawn
-    (`splitting`). Raises ValidationError with the fields named, and
-    FilterEmpty.
+    Raises ValidationError with the fields named, and FilterEmpty.
     """
     lock_query_ids()
-    query = Query(
-        query_id=_next_query_id() if query_id is None else query_id,
-        text=text,
-        category=category,
-        split=split or Query.Split.TEST,
-        split_settled=bool(split),
-        iconic_group=iconic_group,
-        scientific_terms=scientific_terms,
-        benchmark_id=benchmark.pk if benchmark else default_benchmark(),
-        guidelines=guidelines,
-        order=order,
-        hand_in_rule=hand_in_rule,
-        grades=grades,
-        boxes=boxes,
-        imported=imported,
-        created_by=created_by,
-    )
-    _check(query)
-    query.save()
-    query.species.set(species)
+    if fields.get("query_id") is None:
+        fields["query_id"] = _next_query_id()
+    query = Query(created_by=created_by, imported=imported, split=Query.Split.TEST)
+    _write(query, fields)
     filter_species_ids(query)
     return query
 
@@ -131,7 +97,9 @@ def query_create_in_state(*, to_state: str, created_by: Any, **fields: Any) -> Q
 
 
 @transaction.atomic
-def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Query:
+def query_update(
+    *, query: Query, by: Any, imported: bool = False, **changes: Unpack[QueryFields]
+) -> Query:
     """Change a query's fields, with the values before and after in its history; an open query whose
     text or filter changes gets a new list and keeps its judgments.
 
@@ -155,22 +123,14 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
         raise QueryHasJudgments(
             f"Query {query.query_id} has graded judgments, and what they mean can't change."
         )
-    facts = query_facts(query)
-    species = changes.pop("species", None)
-    before, benchmark_before = (query.text, filter_species_ids(query)), query.benchmark_id
-    if "split" in changes:
-        query.split_settled = bool(changes["split"])
-        changes["split"] = changes["split"] or query.split
-    for name, value in changes.items():
-        setattr(query, name, value)
-    _check(query)
-    query.save()
-    if species is not None:
-        query.species.set(species)
-    after = (query.text, filter_species_ids(query))
-    if before[1] != after[1] and query.benchmark_id != benchmark_before:
+    before, filter_before = query_facts(query, changes), (query.text, filter_species_ids(query))
+    benchmark_before = query.benchmark_id
+    query.imported = imported or query.imported
+    _write(query, changes)
+    filter_after = (query.text, filter_species_ids(query))
+    if filter_before[1] != filter_after[1] and query.benchmark_id != benchmark_before:
         refuse_judged(query)
-    if before != after:
+    if filter_before != filter_after:
         if query.state in (Query.State.SUBMITTED, Query.State.COMPLETE):
             raise Conflict(
                 f"The query is {query.get_state_display().lower()}: its text and species filter "
@@ -178,20 +138,31 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
             )
         if query.state == Query.State.OPEN:
             list_ensure(query=query, by=by)
-    if edits := facts_changed(facts, query_facts(query)):
+    if edits := facts_changed(before, query_facts(query, changes)):
         QueryEdit.objects.create(query=query, changes=edits, made_by=by)
     return query
 
 
-def query_facts(query: Query) -> dict[str, Any]:
-    """What the history keeps of a query's fields: names where those are rows."""
-    facts: dict[str, Any] = {name: getattr(query, name) for name in _EDITED}
-    names = query.species.order_by("scientific_name").values_list("scientific_name", flat=True)
-    return facts | {"benchmark": query.benchmark.name, "species": list(names)}
+def query_facts(query: Query, names: Iterable[str]) -> dict[str, Any]:
+    """The values of these of a query's fields as its history keeps them."""
+    values = {name: getattr(query, name) for name in names}
+    if "species" in values:
+        values["species"] = query.species.all()
+    return facts_of(values)
 
 
-def facts_changed(before: dict[str, Any], after: dict[str, Any]) -> list[list[Any]]:
-    """(field, value before, value after) of each that differs."""
+def facts_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a query's fields with names where they hold rows."""
+    facts = dict(fields)
+    if "species" in facts:
+        facts["species"] = sorted(species.scientific_name for species in facts["species"])
+    if "benchmark" in facts:
+        facts["benchmark"] = facts["benchmark"].name
+    return facts
+
+
+def facts_changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[list[Any]]:
+    """[field, value before, value after] of each that differs."""
     return [[name, before[name], after[name]] for name in after if before[name] != after[name]]
 
 
@@ -402,35 +373,30 @@ def _next_query_id() -> int:
     return 1 if highest is None else highest + 1
 
 
-def _check(query: Query) -> None:
-    """Raise ValidationError for what the model's own checks or ours find wrong, by field; write
-    its rule the usual way.
+def _write(query: Query, fields: QueryFields) -> None:
+    """Give a query these fields and store it, its rule in the usual spelling. Raises
+    ValidationError with the fields named.
     """
+    for name in fields.keys() - {"species", "split"}:
+        setattr(query, name, fields[name])  # type: ignore[literal-required]
+    if "split" in fields:
+        query.split_settled = bool(fields["split"])
+        query.split = fields["split"] or query.split
     errors: dict[str, list[str]] = {}
-    if not query.text.strip():
-        errors["text"] = ["The text is blank."]
-    for field in ("text", "guidelines"):
-        if "\0" in getattr(query, field):
-            errors[field] = ["NUL characters can't be stored."]
-    if query.iconic_group and query.iconic_group not in ICONIC_GROUPS:
-        errors["iconic_group"] = [f"Unknown; known are {', '.join(ICONIC_GROUPS)}, or blank."]
-    if query.grades == Query.Grades.EVIDENCE and not query.benchmark.screening:
-        errors["grades"] = ["Only screening queries ask what is shown."]
     try:
         rule = query.hand_in_rule.strip()
         query.hand_in_rule = str(parse_rule(rule)) if rule else ""
     except ValueError as error:
         errors["hand_in_rule"] = [str(error)]
     try:
-        # Constraints are checked by the database, which can't take a NUL character.
-        query.full_clean(
-            exclude=["benchmark", "current_list", "created_by", *errors],
-            validate_constraints=not errors,
-        )
+        query.full_clean(exclude=["benchmark", "current_list", "created_by", *errors])
     except ValidationError as error:
         errors |= error.message_dict
     if errors:
         raise ValidationError(errors)
+    query.save()
+    if "species" in fields:
+        query.species.set(fields["species"])
 
 
 def _check_plain(field: str, text: str) -> None:

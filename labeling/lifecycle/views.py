@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Any, Final
 
@@ -51,7 +52,12 @@ from labeling.lifecycle.imports import (
 )
 from labeling.lifecycle.opening import OpeningReport, queries_open
 from labeling.lifecycle.screening import finds, finds_withdraw
-from labeling.lifecycle.services import query_create, query_deletable, query_update
+from labeling.lifecycle.services import (
+    QUERY_FIELDS,
+    query_create,
+    query_deletable,
+    query_update,
+)
 from labeling.lifecycle.services import query_delete as delete_query
 from labeling.lifecycle.services import query_from_search as create_from_search
 from labeling.lifecycle.services import query_transition as change_state
@@ -181,51 +187,38 @@ def _team(query: Query) -> dict[str, Any]:
     }
 
 
-def _form_page(request: HttpRequest, form: QueryForm, query: Query | None) -> HttpResponse:
-    return render(request, "labeling/query_form.html", {"form": form, "query": query})
-
-
 def _written(form: QueryForm, write: Callable[..., Query]) -> Query | None:
     """What the service wrote of a form's fields, or None with its refusal added to the form."""
     if not form.is_valid():
         return None
-    fields = (*QueryForm.Meta.fields, "species")
+    fields = [name for name in QUERY_FIELDS if name in form.fields]
     with refusal_in_form(form):
-        return write(**{name: form.cleaned_data[name] for name in fields if name in form.fields})
+        return write(**{name: form.cleaned_data[name] for name in fields})
     return None
 
 
-def _warn_of_cut(request: HttpRequest, query: Query) -> None:
-    for cut in cut_texts([query.text], query.benchmark):
+@login_required
+@require_http_methods(["GET", "POST"])
+def query_edit(request: HttpRequest, pk: int | None = None) -> HttpResponse:
+    """Write a query, which starts as a draft, or change one; a new text or filter of an open one
+    makes a new candidate list.
+    """
+    require_role(request.user, Role.ADMIN)
+    query = get_query_for(request.user, pk) if pk is not None else None
+    write: Callable[..., Query] = (
+        partial(query_update, query=query, by=request.user)
+        if query
+        else partial(query_create, created_by=request.user)
+    )
+    form = QueryForm(request.POST or None, instance=copy(query))
+    saved = _written(form, write)
+    if saved is None:
+        return render(request, "labeling/query_form.html", {"form": form, "query": query})
+    draft = "The query is a draft. Open it to have its candidates ranked."
+    messages.success(request, "Saved." if query else draft)
+    for cut in cut_texts([saved.text], saved.benchmark):
         messages.warning(request, str(cut))
-
-
-@login_required
-@require_http_methods(["GET", "POST"])
-def query_new(request: HttpRequest) -> HttpResponse:
-    """Write a query; it starts as a draft."""
-    require_role(request.user, Role.ADMIN)
-    form = QueryForm(request.POST or None)
-    query = _written(form, partial(query_create, created_by=request.user))
-    if query is not None:
-        messages.success(request, "The query is a draft. Open it to have its candidates ranked.")
-        _warn_of_cut(request, query)
-        return redirect("query-detail", pk=query.pk)
-    return _form_page(request, form, None)
-
-
-@login_required
-@require_http_methods(["GET", "POST"])
-def query_edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Change a query; a new text or filter of an open one makes a new candidate list."""
-    require_role(request.user, Role.ADMIN)
-    query = get_query_for(request.user, pk)
-    form = QueryForm(request.POST or None, instance=get_query_for(request.user, pk))
-    if (saved := _written(form, partial(query_update, query=query, by=request.user))) is not None:
-        messages.success(request, "Saved.")
-        _warn_of_cut(request, saved)
-        return redirect("query-detail", pk=pk)
-    return _form_page(request, form, query)
+    return redirect("query-detail", pk=saved.pk)
 
 
 @login_required

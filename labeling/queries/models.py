@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
 from django.db import models
 
-from labeling.queries.categories import CATEGORIES, supercategory_of
+from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS, supercategory_of
 from retrieval.corpus.models import Image, Species
 
 
@@ -124,13 +126,19 @@ class Query(models.Model):
         db_default=False,
         help_text="its number is a file's: an import brought it, and may change it",
     )
-    text = models.CharField(max_length=500)
+    text = models.CharField(
+        max_length=500, validators=[RegexValidator(r"\S", "The text is blank.")]
+    )
     category = models.CharField(max_length=60, choices=[(c, c) for c in CATEGORIES])
-    iconic_group = models.CharField(max_length=40, blank=True)
+    iconic_group = models.CharField(
+        max_length=40,
+        blank=True,
+        choices=[("", "None in particular"), *((group, group) for group in ICONIC_GROUPS)],
+    )
     split = models.CharField(max_length=4, choices=Split)
     split_settled = models.BooleanField(
         default=False,
-        help_text="drawn, or named by a person or a file; kept when the split of others is drawn",
+        help_text="drawn, or named by a person or a file; kept when other splits are drawn",
     )
     scientific_terms = models.BooleanField(
         default=False, help_text="the text uses terms that only an expert knows"
@@ -139,12 +147,18 @@ class Query(models.Model):
     for_practice = models.BooleanField(
         default=False, help_text="annotators may practice with its labels once it is complete"
     )
-    order = models.CharField(max_length=7, choices=Order, default=Order.CLIP)
+    order = models.CharField(
+        max_length=7,
+        choices=Order,
+        default=Order.CLIP,
+        help_text="in which its images are labeled where nobody chooses another",
+    )
     hand_in_rule = models.CharField(
         max_length=100,
         blank=True,
-        help_text="what allows to hand it in, as `labeling.candidates.rules` reads it; empty for "
-        "the setting's",
+        help_text="what allows to hand it in: streak, certificate:0.9 (a recall, and behind "
+        "another colon a confidence) or exhausted, joined by “and” or “or”; empty for the "
+        "setting's",
     )
     grades = models.CharField(
         max_length=10,
@@ -162,7 +176,7 @@ class Query(models.Model):
     )
     annotators_wanted = models.PositiveSmallIntegerField(
         default=0,
-        help_text="how many label it, and hand it in; 0 for whoever begins",
+        help_text="how many must hand it in; 0 for whoever begins",
     )
     assigned_only = models.BooleanField(
         default=False, help_text="only those assigned, or who have begun, see and label it"
@@ -174,7 +188,9 @@ class Query(models.Model):
     left_open = models.TextField(
         blank=True, help_text="what was unmet, unsure or disputed when it was completed"
     )
-    completion_reason = models.TextField(blank=True, help_text="why it was completed nevertheless")
+    completion_reason = models.TextField(
+        blank=True, help_text="why it was completed with something left open; else empty"
+    )
     current_list = models.ForeignKey(
         "labeling.CandidateList",
         on_delete=models.SET_NULL,
@@ -228,6 +244,17 @@ class Query(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query_id}: {self.text}"
+
+    def clean(self) -> None:
+        """What no field says by itself."""
+        texts = {"text": self.text, "guidelines": self.guidelines}
+        errors = {
+            name: "NUL characters can't be stored." for name, text in texts.items() if "\0" in text
+        }
+        if self.grades == Query.Grades.EVIDENCE and not self.benchmark.screening:
+            errors["grades"] = "Only screening queries ask what is shown."
+        if errors:
+            raise ValidationError(errors)
 
     @property
     def supercategory(self) -> str:

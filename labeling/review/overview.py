@@ -36,6 +36,10 @@ class QueryOverview:
     part: Assignment | None
     """The user's, as an annotator, where there is a row for it."""
 
+    def __getattr__(self, name: str) -> Any:
+        """A field of the query."""
+        return getattr(self.query, name)
+
     @property
     def handed_in(self) -> bool:
         """Whether the user, as an annotator, has handed in their part."""
