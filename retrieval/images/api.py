@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from django.db.models import QuerySet
-from rest_framework import mixins, viewsets
+from rest_framework import mixins
 
 from retrieval.corpus.models import Image
 from retrieval.corpus.places import hide_places
 from retrieval.corpus.serializers import ImageSerializer
+from retrieval.flags.api import FlagActions
 from retrieval.flags.selectors import images_visible_to
 
 
-class ImageViewSet(mixins.RetrieveModelMixin, viewsets.GenericViewSet[Image]):
+class ImageViewSet(mixins.RetrieveModelMixin, FlagActions):
     """The images of the corpus; reviewers see the withdrawn ones too."""
 
     queryset = Image.objects.none()
