@@ -19,7 +19,6 @@ _SUBJECTS = {
     "release": 6,
     "ranking": 7,
     "search": 8,
-    "search_page": 9,
     "vector_index": 10,
     "embedding_ranges": 11,
     "embedding_range": 12,

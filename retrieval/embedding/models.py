@@ -86,9 +86,6 @@ class TextVector(models.Model):
         help_text="the text's end that the model doesn't read; empty where it reads all",
     )
     error = models.TextField(blank=True, help_text="why there is no vector")
-    page = models.CharField(
-        max_length=100, blank=True, help_text="the only page that waits for it, if that is known"
-    )
     asked_at = models.DateTimeField(help_text="when it was last requested")
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -32,20 +32,19 @@ from retrieval.encoding.unit_rows import half_rounded
 
 PATIENCE: Final = 600.0
 """Seconds that a job waits for a text's vector: a model of some gigabytes may be loaded first."""
-_POLL_SECONDS: Final = 0.005
+_SHORTEST_PAUSE: Final = 0.005
+_PAUSE_DIVISOR: Final = 20
+"""Between two looks for a vector passes so small a part of the time waited."""
 _AGAIN_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 15.0
 _CHANNEL: Final = "texts_wanted"
 
-# A row that several pages wait for belongs to none of them.
 _REQUEST: Final = f"""
 INSERT INTO retrieval_textvector AS known
-    (model_id, text, digest, error, page, asked_at, created_at)
-SELECT %(model)s, text, sha256(convert_to(text, 'UTF8')), '', %(page)s, now(), now()
-FROM unnest(%(texts)s) text ORDER BY 3
-ON CONFLICT (model_id, digest) DO UPDATE SET
-    error = '', asked_at = now(),
-    page = CASE WHEN known.page = excluded.page OR known.error > '' THEN excluded.page ELSE '' END
+    (model_id, text, digest, error, asked_at, created_at)
+SELECT %s, text, sha256(convert_to(text, 'UTF8')), '', now(), now()
+FROM unnest(%s) text ORDER BY 3
+ON CONFLICT (model_id, digest) DO UPDATE SET error = '', asked_at = now()
 WHERE known.vector IS NULL;
 NOTIFY {_CHANNEL}
 """
@@ -57,37 +56,31 @@ class TextsUnavailable(Unavailable, OperationalError):
     """A text was not encoded in time; jobs retry later, as after an outage of the database."""
 
 
-class Superseded(Exception):
-    """The page that requested this has sent a later request."""
-
-
-def text_vector(
-    model: EmbeddingModel, text: str, *, patience: float = PATIENCE, page: str = ""
-) -> list[float]:
+def text_vector(model: EmbeddingModel, text: str, *, patience: float = PATIENCE) -> list[float]:
     """Return the text's vector; see `text_vectors`."""
-    return text_vectors(model, [text], patience=patience, page=page)[0]
+    return text_vectors(model, [text], patience=patience)[0]
 
 
 def text_vectors(
-    model: EmbeddingModel, texts: Sequence[str], *, patience: float = PATIENCE, page: str = ""
+    model: EmbeddingModel, texts: Sequence[str], *, patience: float = PATIENCE
 ) -> list[list[float]]:
     """Return for each text its vector (d,) under the model, unit length, rounded to half precision.
 
-    All users of the database get the same bits. `page` identifies the page on which a person types:
-    its earlier requests are dropped unless others wait for them. Raises ModelSpecError for a model
-    that can't be loaded, TextsUnavailable after `patience` seconds, and Superseded if the page has
-    sent a later request.
+    All users of the database get the same bits. Raises ModelSpecError for a model that can't be
+    loaded, and TextsUnavailable after `patience` seconds.
     """
     found = _stored(model, texts)
     missing = list(dict.fromkeys(text for text in texts if text not in found))
     if missing and not settings.TEXT_PROCESS:
         found |= _encoded_here(model, missing)
     elif missing and connection.in_atomic_block:
-        # Others see a transaction's request only after its end.
-        with ThreadPoolExecutor(1) as pool:
-            found |= pool.submit(_encoded_on_own_connection, model, missing, patience).result()
+        # Others see a transaction's request only after its end, so a thread's connection sends it.
+        with ThreadPoolExecutor(1) as thread:
+            answer = thread.submit(_encoded_elsewhere, model, missing, patience)
+            thread.submit(lambda: connection.close())
+            found |= answer.result()
     elif missing:
-        found |= _encoded_elsewhere(model, missing, patience, page)
+        found |= _encoded_elsewhere(model, missing, patience)
     return [found[text] for text in texts]
 
 
@@ -142,42 +135,32 @@ def _encoded(model: EmbeddingModel, text: str) -> tuple[list[float], str]:
     return half_rounded(encoder.encode(text)), encoder.unread(text)
 
 
-def _encoded_on_own_connection(
+def _encoded_elsewhere(
     model: EmbeddingModel, texts: Sequence[str], patience: float
 ) -> dict[str, list[float]]:
-    try:
-        return _encoded_elsewhere(model, texts, patience, "")
-    finally:
-        connection.close()
+    """Request the vectors from the process that encodes texts, and wait for them.
 
-
-def _encoded_elsewhere(
-    model: EmbeddingModel, texts: Sequence[str], patience: float, page: str
-) -> dict[str, list[float]]:
-    """Request the vectors from the process that encodes texts."""
-    latest = time.monotonic() + patience
+    It looks for them rather than listens: behind a PgBouncer in transaction mode there is no
+    session to be notified, and the file broker gives a result of Celery later than this.
+    """
+    began = time.monotonic()
     with connection.cursor() as cursor:
-        if page:
-            cursor.execute(
-                "DELETE FROM retrieval_textvector"
-                " WHERE page = %s AND vector IS NULL AND text <> ALL(%s)",
-                [page, list(texts)],
-            )
-        cursor.execute(_REQUEST, {"model": model.pk, "texts": list(texts), "page": page})
+        cursor.execute(_REQUEST, [model.pk, list(texts)])
     # One statement tells what waits and what failed: others may ask again for what failed.
     failures = _rows(model, texts).filter(vector=None).values_list("error", flat=True)
     while "" in (errors := list(failures.all())):
-        if time.monotonic() > latest:
+        waited = time.monotonic() - began
+        if waited > patience:
             raise TextsUnavailable(
                 "The text could not be encoded in time: the model is being loaded, or “python "
                 "manage.py encode_texts”, which “serve” runs, is not running. Try again soon."
             )
-        time.sleep(_POLL_SECONDS)
+        time.sleep(max(_SHORTEST_PAUSE, waited / _PAUSE_DIVISOR))
     if errors:
         raise ModelSpecError(model.name, errors[0])
     found = _stored(model, texts)
     if len(found) < len(texts):
-        raise Superseded
+        raise ModelSpecError(model.name, "it was removed")
     return found
 
 

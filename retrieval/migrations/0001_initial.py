@@ -342,7 +342,6 @@ class Migration(migrations.Migration):
                 ('vector', pgvector.django.halfvec.HalfVectorField(null=True)),
                 ('unread', models.TextField(blank=True, db_default='', default='', help_text="the text's end that the model doesn't read; empty where it reads all")),
                 ('error', models.TextField(blank=True, help_text='why there is no vector')),
-                ('page', models.CharField(blank=True, help_text='the only page that waits for it, if that is known', max_length=100)),
                 ('asked_at', models.DateTimeField(help_text='when it was last requested')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
             ],

@@ -16,7 +16,7 @@ from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vector, unread_texts
 from retrieval.ranking import selectors as ranking
 from retrieval.search.approximate import rank_by_index
-from retrieval.search.turns import PageSearch, search_turn
+from retrieval.search.turns import search_turn
 from retrieval.search.vector_indexes import VectorIndex, vector_index
 
 
@@ -82,7 +82,6 @@ def search_images(
     limit: int,
     model: str | None = None,
     person: int | None = None,
-    page_search: PageSearch | None = None,
 ) -> SearchResults:
     """Return the images most similar to a text, within species if any are given, without withdrawn
     ones.
@@ -93,8 +92,7 @@ def search_images(
     `model` is by default settings.EMBEDDING_MODEL.
 
     Raises SearchUnavailable if the model has no embeddings, SearchTooSlow and SearchBusy (see
-    `search_turn`), Superseded if the page has sent a later search, and the errors of
-    `text_vector` if the text can't be encoded.
+    `search_turn`), and the errors of `text_vector` if the text can't be encoded.
     """
     began = time.monotonic()
     name = model or settings.EMBEDDING_MODEL
@@ -104,10 +102,8 @@ def search_images(
             f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus "
             "page, or with “python manage.py embed”."
         )
-    vector = text_vector(
-        known, text, patience=settings.SEARCH_TIMEOUT, page=page_search.page if page_search else ""
-    )
-    method, ranked, total = _ranked(known, vector, species_ids, limit, person, page_search)
+    vector = text_vector(known, text, patience=settings.SEARCH_TIMEOUT)
+    method, ranked, total = _ranked(known, vector, species_ids, limit, person)
     images = Image.objects.select_related("species").prefetch_related("species__names")
     found = images.in_bulk([image_id for image_id, _ in ranked])
     hits = [
@@ -131,12 +127,11 @@ def _ranked(
     species_ids: Sequence[int] | None,
     limit: int,
     person: int | None,
-    page_search: PageSearch | None,
 ) -> tuple[SearchMethod, list[tuple[int, float]], int]:
     """Return the method, (image id, score) of the best images, and the filter's size."""
     matrix = ranking.ranking_method(model) == "matrix"
     index = None if matrix else _usable_index(model)
-    with search_turn(person=None if matrix else person, page_search=page_search):
+    with search_turn(person=None if matrix else person):
         total = ranking.corpus_counts(model=model, species_ids=species_ids).embedded
         if index is not None and total > settings.SEARCH_EXACT_IMAGES:
             ranked = rank_by_index(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from http import HTTPStatus
 from typing import Any
 
@@ -13,14 +12,13 @@ from django.views.decorators.http import require_safe
 
 from core.access import Role, names_hidden_from, require_role
 from core.address_choices import chosen, chosen_ids
-from retrieval.embedding.text_vectors import Superseded, TextsUnavailable
+from retrieval.embedding.text_vectors import TextsUnavailable
 from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.search.selectors import SearchUnavailable, search_images
-from retrieval.search.turns import PageSearch, SearchBusy, SearchTooSlow
+from retrieval.search.turns import SearchBusy, SearchTooSlow
 from retrieval.species.selectors import species_by_ids
 
 SEARCH_RESULTS = 60
-_PAGE_SEARCH = re.compile(r"([0-9a-f-]{36})\.(\d{1,9})")
 _STATUS: dict[type[Exception], HTTPStatus] = {
     SearchUnavailable: HTTPStatus.OK,
     ModelSpecError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -33,11 +31,7 @@ _STATUS: dict[type[Exception], HTTPStatus] = {
 @login_required
 @require_safe
 def search(request: HttpRequest) -> HttpResponse:
-    """Free-text search, optionally within species; `part=results` returns only the results.
-
-    With a header X-Search, `{UUID of the page}.{number of its search}`, a later search of the page
-    ends the earlier ones, which get 409.
-    """
+    """Free-text search, optionally within species; `part=results` returns only the results."""
     require_role(request.user, Role.ANNOTATOR)
     text = request.GET.get("text", "").strip()[:500]
     species = species_by_ids(chosen_ids(request.GET, "species"))
@@ -54,18 +48,10 @@ def search(request: HttpRequest) -> HttpResponse:
                 species_ids=[s.pk for s in species] or None,
                 limit=SEARCH_RESULTS,
                 person=request.user.pk,
-                page_search=_page_search(request),
             )
-        except Superseded:
-            return HttpResponse("The page has sent a later search.", status=HTTPStatus.CONFLICT)
         except tuple(_STATUS) as error:
             context["error"] = str(error)
             status = _STATUS[type(error)]
     part = chosen(request.GET, "part", ("results",)) == "results"
     template = "retrieval/_search_results.html" if part else "retrieval/search.html"
     return render(request, template, context, status=status)
-
-
-def _page_search(request: HttpRequest) -> PageSearch | None:
-    named = _PAGE_SEARCH.fullmatch(request.headers.get("X-Search", ""))
-    return PageSearch(f"{request.user.pk}/{named[1]}", int(named[2])) if named else None

@@ -1,5 +1,4 @@
 /** The page of free-text search: results while one types. Without this module the form is sent as usual. */
-import { uuid } from "./api.js";
 import { button, columnsOf, make } from "./dom.js";
 
 /** After the last key, in milliseconds. */
@@ -20,8 +19,6 @@ class SearchPage {
     this.status = document.querySelector("[data-search-status]");
     this.model = document.querySelector("[data-search-model]");
     this.queryForm = document.querySelector("[data-search-query]");
-    this.page = uuid();
-    this.number = 0;
     this.shown = this.#parameters().toString();
     this.title = document.title.replace(/^.* · (?=Search · )/, "");
     form.dataset.typing = "";
@@ -91,13 +88,11 @@ class SearchPage {
 
   /** The results as the server draws them; rejects with a readable message. */
   async #fetch(parameters, signal) {
-    this.number += 1;
-    const headers = { "X-Search": `${this.page}.${this.number}` };
     const query = new URLSearchParams([...parameters, ["part", "results"]]);
     let response;
     let html;
     try {
-      response = await fetch(`${window.location.pathname}?${query}`, { headers, signal, credentials: "same-origin" });
+      response = await fetch(`${window.location.pathname}?${query}`, { signal, credentials: "same-origin" });
       html = await response.text();
     } catch (error) {
       if (error.name === "AbortError") throw error;

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,15 +17,11 @@ from core.locks import lock_key
 from labeling.candidates.models import CandidateList
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.embedding.text_vectors import Superseded
 from retrieval.search.selectors import SearchMethod, search_images
-from retrieval.search.turns import PageSearch, SearchBusy, SearchTooSlow, search_turn
-from tests.processes import wait_for
+from retrieval.search.turns import SearchBusy, SearchTooSlow, search_turn
 from tests.retrieval.indexes import make_index
 from tests.retrieval.making import embed_rows, image_row
 from tests.toy_model import toy_model
-
-PAGE = "0d7a4c1e-8a51-4c2f-9a3b-6f1f0a2b3c4d"
 
 
 @pytest.fixture
@@ -184,60 +178,6 @@ def test_both_are_told_to_people_and_programs(
     assert annotator_api.get("/api/search/?text=a bear").status_code == 200
 
 
-class Typing:
-    """Searches of one page in threads of their own, each until it is told to end."""
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self.pool = pool
-        self.started: list[int] = []
-
-    def search(self, number: int, page: str = PAGE) -> Any:
-        return self.pool.submit(self._search, PageSearch(page, number))
-
-    def _search(self, page_search: PageSearch) -> str:
-        try:
-            with search_turn(page_search=page_search), connection.cursor() as cursor:
-                self.started.append(page_search.number)
-                cursor.execute("SELECT pg_sleep(%s)", [20 if page_search.number == 1 else 0])
-                return "answered"
-        except Superseded:
-            return "superseded"
-        finally:
-            connection.close()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_later_search_of_the_page_ends_the_one_before() -> None:
-    with ThreadPoolExecutor(4) as pool:
-        typing = Typing(pool)
-        first = typing.search(1)
-        wait_for(lambda: typing.started == [1], what="the first search")
-        assert typing.search(2, page="another").result() == "answered"
-        assert not first.done()
-        assert typing.search(2).result() == "answered"
-        assert first.result(timeout=15) == "superseded"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_earlier_search_that_comes_late_gives_way() -> None:
-    holding, end = threading.Event(), threading.Event()
-
-    def later() -> None:
-        try:
-            with search_turn(page_search=PageSearch(PAGE, 9)):
-                holding.set()
-                end.wait(30)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(2) as pool:
-        last = pool.submit(later)
-        assert holding.wait(30)
-        assert Typing(pool).search(8).result() == "superseded"
-        end.set()
-        last.result()
-
-
 def test_the_corpus_page_shows_the_index(index: EmbeddingModel, clients: dict[str, Client]) -> None:
     shown = clients["annotator"].get("/corpus/").content.decode()
     assert "Approximate index (halfvec, " in shown
@@ -254,7 +194,7 @@ def test_the_corpus_page_shows_the_index(index: EmbeddingModel, clients: dict[st
 
 def test_a_page_gets_its_results_alone(model: EmbeddingModel, clients: dict[str, Client]) -> None:
     client = clients["annotator"]
-    part = client.get("/search/?text=a bear&part=results", headers={"X-Search": f"{PAGE}.3"})
+    part = client.get("/search/?text=a bear&part=results")
     shown = part.content.decode()
     assert "<html" not in shown
     assert 'data-status="40 best of 40 images, exact, by a scan of the database, ' in shown

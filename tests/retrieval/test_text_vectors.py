@@ -19,7 +19,6 @@ from retrieval.embedding import text_vectors as module
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import EmbeddingModel, TextVector
 from retrieval.embedding.text_vectors import (
-    Superseded,
     TextsUnavailable,
     text_vector,
     text_vectors,
@@ -193,30 +192,6 @@ def test_why_a_text_has_no_vector_is_told_to_all_and_not_remembered(
     EmbeddingModel.objects.update(name=tiny_model)
     served.refresh_from_db()
     assert text_vector(served, "a frog") == expected(served, "a frog")
-
-
-def test_a_page_waits_for_its_last_text_alone(served: EmbeddingModel) -> None:
-    def superseded() -> list[float]:
-        return text_vector(served, "fr", patience=30, page="1/page")
-
-    def later() -> list[float]:
-        wait_for(lambda: requests() == ["fr"], what="the first text")
-        return text_vector(served, "frog", patience=0.2, page="1/page")
-
-    first, last = at_once(superseded, later)
-    assert isinstance(first, Superseded)
-    assert isinstance(last, TextsUnavailable)
-    assert requests() == ["frog"]
-
-
-def test_a_text_that_somebody_else_waits_for_is_not_given_up(served: EmbeddingModel) -> None:
-    for page in ("1/page", "2/another"):
-        with pytest.raises(TextsUnavailable):
-            text_vector(served, "fr", patience=0, page=page)
-    for page in ("1/page", "2/another"):
-        with pytest.raises(TextsUnavailable):
-            text_vector(served, f"frog {page}", patience=0, page=page)
-    assert sorted(requests()) == ["fr", "frog 1/page", "frog 2/another"]
 
 
 def test_the_text_asked_for_last_comes_first(
