@@ -3,6 +3,8 @@
 import logging
 import os
 from datetime import timedelta
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -81,10 +83,6 @@ S3_ENDPOINT_URL = env.address(
 )
 STORAGE_URL = env.bucket("STORAGE_URL")
 MATRIX = env.flag("MATRIX", default=True)
-# How many image ids a shard of a model's matrix spans; 0 for one matrix on each machine.
-RANKING_SHARD_IMAGES = env.number("RANKING_SHARD_IMAGES", 0, minimum=0, maximum=LARGEST_ID)
-# How long a ranking waits for a shard before the database ranks its images.
-RANKING_SHARD_SECONDS = env.number("RANKING_SHARD_SECONDS", 20, minimum=1, maximum=600)
 # The models whose rankings are fused into the lists of queries opened from now on; none for
 # EMBEDDING_MODEL alone.
 POOL_MODELS = env.words("POOL_MODELS", [])
@@ -170,6 +168,9 @@ MULTIMODAL_MAX_FAILURES = env.number("MULTIMODAL_MAX_FAILURES", 2, minimum=0, ma
 
 # Optional capabilities: see extras/README.md.
 EXTRAS = env.chosen("EXTRAS", extras.NAMES)
+for _name in EXTRAS:
+    if find_spec(f"extras.{_name}.settings"):
+        globals().update(import_module(f"extras.{_name}.settings").settings_of(env))
 
 INSTALLED_APPS = [
     "annotator.apps.AnnotatorConfig",
@@ -275,15 +276,6 @@ CELERY_TASK_ACKS_LATE = True
 # A slice of a job takes seconds, after the time to load a model; this ends one that hangs.
 CELERY_TASK_TIME_LIMIT = 1800
 CELERY_TASK_IGNORE_RESULT = True
-if RANKING_SHARD_IMAGES:
-    if CELERY_BROKER_URL.startswith("files:"):
-        raise BadSetting(
-            "RANKING_SHARD_IMAGES needs a Redis: set CELERY_BROKER_URL, such as redis://host:6379/0."
-        )
-    # Only the rankings of shards are kept, and only until who asked for them has read them.
-    CELERY_RESULT_BACKEND = CELERY_BROKER_URL
-    CELERY_RESULT_EXPIRES = 60
-    CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS = {"retry_policy": {"max_retries": 1}}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONCURRENCY = 2
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False

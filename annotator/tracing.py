@@ -66,6 +66,6 @@ def _describe_slices() -> None:
     @task_prerun.connect(weak=False)
     def describe(args: Any = (), **_: Any) -> None:
         # Celery's own handler, which is connected before, has begun the span.
-        # A shard's messages are of no job.
+        # Messages of an extra may be of no job.
         if args:
             trace.get_current_span().set_attribute("inquire.job_id", args[0])

@@ -171,7 +171,7 @@ def _fill_tiny(size: int, dimension: int) -> None:
 def _divided(workers: int) -> bool:
     """Whether so many processes have as many shards of each model."""
     from core.locks import lock_owners
-    from retrieval.ranking.sharded import shards_as_cut
+    from extras.sharding.ranking import shards_as_cut
 
     owners = lock_owners("shard")
     held = [
@@ -200,9 +200,9 @@ def _parts() -> list[Any]:
     """The parts of all shards' matrices as those of one."""
     from dataclasses import replace
 
+    from extras.sharding.ranking import shards_as_cut, span_of
     from retrieval.embedding.models import EmbeddingModel
     from retrieval.ranking.files import open_matrix
-    from retrieval.ranking.sharded import shards_as_cut, span_of
 
     model = EmbeddingModel.objects.get(name=MODEL)
     parts: list[Any] = []
@@ -225,7 +225,7 @@ def _alone(query: NDArray[np.float16], limit: int) -> Ranked:
 
 def _merging(depth: int) -> float:
     """Median seconds of reading and merging so many answers."""
-    from retrieval.ranking.sharded import Answer, merged
+    from extras.sharding.ranking import Answer, merged
 
     drawn = np.random.default_rng(5)
     messages = [

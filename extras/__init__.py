@@ -9,6 +9,7 @@ NAMES: Final = (
     "eccv_caption",
     "faces",
     "nature",
+    "sharding",
     "simulation",
     "species_task",
 )

@@ -20,7 +20,6 @@ from retrieval.embedding.models import (
 )
 from retrieval.flags.models import ImageFlag
 from retrieval.lookalikes.models import Confusion, DifferenceNote
-from retrieval.ranking.models import RankingShard
 
 __all__ = [
     "Confusion",
@@ -36,7 +35,6 @@ __all__ = [
     "ImageRoot",
     "ImageTakedown",
     "ImageWithdrawal",
-    "RankingShard",
     "Species",
     "SpeciesCount",
     "SpeciesName",

@@ -285,22 +285,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='RankingShard',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('first_image', models.BigIntegerField(help_text='the lowest image id, included')),
-                ('last_image', models.BigIntegerField(help_text='the highest image id, included')),
-                ('worker', models.CharField(blank=True, help_text='the process that ranks it, or was the last to', max_length=200)),
-                ('place', models.CharField(blank=True, help_text='the state folder that has its files', max_length=32)),
-                ('rows', models.PositiveBigIntegerField(default=0, help_text='embeddings when it was packed')),
-                ('since', models.DateTimeField(help_text='when the process began to rank it', null=True)),
-                ('rebuild_requests', models.PositiveIntegerField(default=0, help_text='how often it was asked to pack the files anew, until that begins')),
-            ],
-            options={
-                'ordering': ['model_id', 'first_image'],
-            },
-        ),
-        migrations.CreateModel(
             name='Species',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -437,11 +421,6 @@ class Migration(migrations.Migration):
             name='withdrawn_by',
             field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
-        migrations.AddField(
-            model_name='rankingshard',
-            name='model',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='shards', to='retrieval.embeddingmodel'),
-        ),
         migrations.CreateModel(
             name='SpeciesCount',
             fields=[
@@ -536,14 +515,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='imagewithdrawal',
             constraint=models.CheckConstraint(condition=models.Q(('restored_at__isnull', True), ('restored_at__gte', models.F('withdrawn_at')), _connector='OR'), name='image_withdrawal_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='rankingshard',
-            constraint=models.UniqueConstraint(fields=('model', 'first_image', 'last_image'), name='ranking_shard_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='rankingshard',
-            constraint=models.CheckConstraint(condition=models.Q(('first_image__lte', models.F('last_image'))), name='ranking_shard_order'),
         ),
         migrations.AddIndex(
             model_name='image',

@@ -118,10 +118,11 @@ def pack(
     rebuild: bool = False,
     counted: bool = False,
 ) -> Packing:
-    """Update the model's matrix, or its shard of these images: at least one chunk, then more until
+    """Update the model's matrix, or that of these images: at least one chunk, then more until
     `until` (of `time.monotonic`), or to the end.
 
-    `rebuild` reads everything again, `counted` where a shard's rows aren't those of the database.
+    `rebuild` reads everything again, `counted` where the rows of some images' matrix aren't the
+    database's.
     Raises MatrixRefused.
     """
     folder = folder_of(model, images)
@@ -417,7 +418,7 @@ class _RunWriter:
 def verify_matrix(
     model: EmbeddingModel, progress: Callable[[int, int], None], images: Span | None = None
 ) -> list[str]:
-    """Return what is wrong with a model's matrix, or its shard of these images, for people: damaged
+    """Return what is wrong with a model's matrix, or that of these images, for people: damaged
     files, or embeddings or vectors that differ from the database. Reads all files; calls
     `progress(rows done, rows)`.
     """

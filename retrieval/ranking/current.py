@@ -75,7 +75,7 @@ class State:
     """The sum of their marks."""
     misfit: str
     """Why the files don't match the database up to the watermark; empty if they do. The numbers of
-    a shard are compared by who asks all shards, or when they are counted.
+    some images' matrix are compared by who asks for all images, or when they are counted.
     """
 
 
@@ -99,7 +99,7 @@ class Current:
 def current_matrix(
     model: EmbeddingModel, *, narrow: CorpusFilter | None = None, compared: int = _COMPARED
 ) -> Current:
-    """Return the model's matrix, or the shard of the filter's images, with the changes since it was
+    """Return the model's matrix, or that of the filter's images, with the changes since it was
     packed; `compared` random rows are compared with the database.
 
     Raises MatrixUnusable if the database must rank.
@@ -136,7 +136,8 @@ def read_state(
     compared: int = 0,
     counted: bool = False,
 ) -> State:
-    """Compare a matrix with the database; `counted` reads all rows of a shard's images in it.
+    """Compare a matrix with the database; `counted` reads all rows in it, of a matrix of some
+    images.
 
     Raises MatrixUnusable if the model was deleted.
     """

@@ -1,6 +1,6 @@
 """The files of packed matrices: runs that are written once, and a manifest that names them.
 
-VAR_DIR/matrices/<identity of the model>/, or of a shard <first image id>-<last> in it, holds
+VAR_DIR/matrices/<identity of the model>/, or of some images <first id>-<last> in it, holds
 
     manifest.json               what is in use; replaced as a whole
     <run>.vectors               (rows, d) float16
@@ -240,22 +240,20 @@ _opening = threading.Lock()
 
 
 def folder_of(model: EmbeddingModel, images: Span | None = None) -> Path:
-    """The folder of a model's matrix, or of its shard of these images."""
+    """The folder of a model's matrix, or of that of these images."""
     whole = Path(settings.VAR_DIR) / "matrices" / str(model.identity)
     return whole if images is None else whole / f"{images.first}-{images.last}"
 
 
 def open_matrix(model: EmbeddingModel, images: Span | None = None) -> Mapped:
-    """The model's matrix, or its shard of these images, mapped once a process and anew when its
-    manifest is.
+    """The model's matrix, or that of these images, mapped once a process and anew when its manifest
+    is.
 
-    Raises MatrixUnusable where there is none, its files were touched since they were written,
-    matrices are switched off, or the whole one is asked for where they are cut into shards.
+    Raises MatrixUnusable where there is none, its files were touched since they were written, or
+    matrices are switched off.
     """
     if not settings.MATRIX:
         raise MatrixUnusable("matrices are switched off")
-    if images is None and settings.RANKING_SHARD_IMAGES:
-        raise MatrixUnusable("it is cut into shards")
     folder = folder_of(model, images)
     with _opening:
         for attempt in range(1, _ATTEMPTS + 1):
@@ -312,7 +310,7 @@ def tidy(folder: Path, *, keep: Sequence[str]) -> None:
     manifest = Manifest.load(folder)
     named = {MANIFEST, LOCK, *keep, *(file.name for file in (manifest.files if manifest else []))}
     for path in folder.iterdir():
-        # A folder is a shard's.
+        # A folder is that of some images' matrix.
         if path.name not in named and not path.is_dir():
             path.unlink(missing_ok=True)
 

@@ -6,16 +6,12 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Sequence
 from datetime import timedelta
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
 from django.dispatch import receiver
 from django.utils import timezone
 
@@ -28,7 +24,7 @@ from retrieval.embedding.store import embeddings_stored
 from retrieval.ranking.building import pack
 from retrieval.ranking.current import lag_of
 from retrieval.ranking.files import MatrixUnusable, open_matrix
-from retrieval.ranking.models import RankingShard
+from retrieval.ranking.rankers import RANKERS
 
 logger = logging.getLogger(__name__)
 
@@ -77,10 +73,10 @@ def pack_request(
     """Create a job in which a worker of this machine updates the model's matrix.
 
     Returns the job, which may be an earlier unfinished one; None if there is nothing to do:
-    matrices are switched off or cut into shards, the model has few embeddings or no newer ones, or
-    the last job failed or was canceled within the hour.
+    matrices are switched off or something else ranks, the model has few embeddings or no newer
+    ones, or the last job failed or was canceled within the hour.
     """
-    if not settings.MATRIX or settings.RANKING_SHARD_IMAGES or not (rebuild or _worthwhile(model)):
+    if not settings.MATRIX or RANKERS or not (rebuild or _worthwhile(model)):
         return None
     params = {"model": model.pk, "place": place(), "rebuild": rebuild}
     with transaction.atomic():
@@ -97,18 +93,11 @@ def pack_request(
         )
 
 
-def matrix_rebuild(
-    *, model: EmbeddingModel, image_ids: Sequence[int], created_by: Any
-) -> Job | None:
-    """Have the model's matrix packed anew, without the vectors of these images, which were removed,
-    or those of its shards that had them.
+def matrix_rebuild(*, model: EmbeddingModel, created_by: Any) -> Job | None:
+    """Have the model's matrix packed anew, without the vectors of images that were removed.
 
-    Returns the job; None where it has no matrix here: who holds a shard packs that without a job.
+    Returns the job; None where it has no matrix here.
     """
-    of_images = [Q(first_image__lte=image_id, last_image__gte=image_id) for image_id in image_ids]
-    RankingShard.objects.filter(reduce(or_, of_images, Q(pk=None)), model=model).update(
-        rebuild_requests=F("rebuild_requests") + 1
-    )
     try:
         open_matrix(model)
     except MatrixUnusable:

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 import numpy as np
-from django.conf import settings
 
 from core.binary_copy import microseconds
 from core.sql import copied_rows
@@ -23,6 +22,7 @@ from retrieval.ranking.corpus_filter import CorpusFilter, embedded_and_not
 from retrieval.ranking.current import Current, current_matrix, lag_of
 from retrieval.ranking.files import MatrixUnusable
 from retrieval.ranking.matrices import matrix_request, should_repack
+from retrieval.ranking.rankers import RANKERS
 from retrieval.ranking.reading import ids_by, partition
 from retrieval.ranking.scan import (
     EXACT_ROWS,
@@ -42,7 +42,6 @@ from retrieval.ranking.scan import (
     scores_at,
     vectors_of,
 )
-from retrieval.ranking.sharded import rank_by_shards, shards_ready
 
 __all__ = [
     "CorpusCounts",
@@ -125,11 +124,11 @@ def rank_images_many(
 
 
 def ranking_method(model: EmbeddingModel) -> Literal["matrix", "scan"]:
-    """Return what would rank now: the model's packed matrix, or all of its shards, or a scan of the
-    database.
+    """Return what would rank now: the model's packed matrix, or what stands in its place, or a scan
+    of the database.
     """
-    if settings.RANKING_SHARD_IMAGES:
-        return "matrix" if shards_ready(model) else "scan"
+    if RANKERS:
+        return "matrix" if RANKERS[-1].is_ready(model) else "scan"
     try:
         lag_of(model)
     except MatrixUnusable:
@@ -213,7 +212,7 @@ def rank_by_matrix(
     narrow: CorpusFilter,
     behind: tuple[float, int] | None,
 ) -> tuple[list[list[Place]], Current]:
-    """Return the rankings by the model's matrix, or by the shard of the filter's images, and the
+    """Return the rankings by the model's matrix, or by that of the filter's images, and the
     matrix.
 
     Raises MatrixUnusable or ImpreciseProduct if the database must rank.
@@ -246,15 +245,15 @@ def _by_matrices(
     narrow: CorpusFilter,
     behind: tuple[float, int] | None = None,
 ) -> list[list[Place]] | None:
-    """Return the rankings by the model's matrix or by its shards; None if they can't rank; the
-    matrix is requested then.
+    """Return the rankings by the model's matrix, or by what stands in its place; None if that can't
+    rank; the matrix is requested then.
     """
-    if settings.RANKING_SHARD_IMAGES:
+    if RANKERS:
 
         def scan(query: Halves, part: CorpusFilter) -> list[Place]:
             return _by_scan(model, query, limit, part, behind)
 
-        return rank_by_shards(model, queries, limit, narrow, behind, scan)
+        return RANKERS[-1].rank(model, queries, limit, narrow, behind, scan)
     try:
         lists, current = rank_by_matrix(model, queries, limit, narrow, behind)
     except MatrixUnusable as error:

@@ -67,7 +67,7 @@ def image_take_down(*, image: Image, reason: str, by: Any) -> list[int]:
     transaction.on_commit(lambda: _copies_remove(files), robust=True)
     if removed:
         for model in EmbeddingModel.objects.order_by("pk"):
-            matrix_rebuild(model=model, image_ids=ids, created_by=by)
+            matrix_rebuild(model=model, created_by=by)
         images_taken_down.send(sender=None, image_ids=ids, by=by)
     return ids
 

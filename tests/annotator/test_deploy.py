@@ -31,7 +31,7 @@ from tests.processes import database_url, free_port, wait_for
 DEPLOY = ROOT / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus-rules.yaml").read_text())["groups"][0]["rules"]
 DASHBOARD = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
-UNITS = sorted((DEPLOY / "systemd").glob("inquire-*"))
+UNITS = sorted([*DEPLOY.glob("systemd/inquire-*"), *ROOT.glob("extras/*/inquire-*")])
 PROMTOOL = shutil.which("promtool")
 SYSTEMD = shutil.which("systemd-analyze")
 

@@ -18,6 +18,7 @@ import json, sys
 import django
 django.setup()
 from django.apps import apps
+from django.conf import settings
 from django.core.management import call_command, get_commands
 from django.urls import get_resolver
 from core import registries
@@ -36,6 +37,7 @@ print(json.dumps({
         registries.BACKUP_FOLDERS, registries.FLAG_LINKS, registries.SNAPSHOT_FACTS, LAYOUTS[1:],
         BASES)],
     "jobs": sorted(HANDLERS),
+    "settings": dir(settings),
     "formats": [one.key for one in all_formats()],
     "routes": sorted(name for name in get_resolver().reverse_dict if isinstance(name, str)),
 }))
@@ -59,11 +61,13 @@ def test_without_extras_nothing_of_them_is_there() -> None:
     assert without["lists"] == [0] * 8
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
-        "add_context", "correlate", "evaluate_species", "find_duplicates", "propose_faces",
-        "simulate", "train_context",
+        "add_context", "correlate", "evaluate_species", "find_duplicates", "hold_shards",
+        "propose_faces", "shards", "simulate", "train_context",
     ]  # fmt: skip
     assert with_all["lists"] == [2, 1, 1, 1, 1, 1, 1, 1]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {"simulate", "species_task"}
+    own = {"RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS"}
+    assert {*with_all["settings"]} - {*without["settings"]} == own
     assert [one for one in with_all["formats"] if one != "nature"] == without["formats"]
     assert with_all["formats"][-1] == "datasheet"
     gone = {*with_all["routes"]} - {*without["routes"]}

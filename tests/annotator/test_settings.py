@@ -53,7 +53,6 @@ def test_a_wrong_value_is_named_and_no_password_repeated(tmp_path, monkeypatch):
     for name, value, says in (
         ("PORT", "70000", "PORT=70000: write a number from 1 to 65535."),
         ("HAND_IN_RULE", "streak or luck", "HAND_IN_RULE: “luck” is no stop rule. Known are"),
-        ("RANKING_SHARD_IMAGES", "1000", "RANKING_SHARD_IMAGES needs a Redis"),
         ("DATABASE_URL", "mysql://user:hunter2@host/name", f"DATABASE_URL: {address}postgres://"),
         ("DATABASE_URL", "postgres://[/x", f"DATABASE_URL: {address}postgres://"),
         ("DATABASE_URL", "postgres://user:hunter2@host/", "DATABASE_URL names no database"),

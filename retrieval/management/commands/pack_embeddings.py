@@ -4,7 +4,6 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
 from core.commands import ServiceCommand
@@ -13,8 +12,6 @@ from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import pack, verify_matrix
 from retrieval.ranking.files import folder_of
-from retrieval.ranking.reading import Span
-from retrieval.ranking.sharded import shards_as_cut, span_of
 
 
 class Command(ServiceCommand):
@@ -30,13 +27,11 @@ class Command(ServiceCommand):
             "--check",
             action="store_true",
             help="pack nothing; compare every file with its checksum and every vector with the "
-            "database, of shards those that lie here, and exit with 1 if any differs",
+            "database, and exit with 1 if any differs",
         )
         parser.add_argument("--rebuild", action="store_true", help="read everything again")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if settings.RANKING_SHARD_IMAGES and not options["check"]:
-            raise CommandError("The matrices are cut into shards, which hold_shards packs.")
         models = embedded_models()
         if options["model"] is not None:
             models = EmbeddingModel.objects.filter(name=options["model"])
@@ -66,19 +61,10 @@ class Command(ServiceCommand):
         return True
 
     def _check(self, model: EmbeddingModel, options: dict[str, Any]) -> bool:
-        found = []
-        for images in self._here(model):
-            with Progress("embeddings compared", quiet=options["verbosity"] < 1) as show:
-                found += verify_matrix(model, show, images)
+        with Progress("embeddings compared", quiet=options["verbosity"] < 1) as show:
+            found = verify_matrix(model, show)
         for fault in found:
             self.stdout.write(f"{model}: {fault}")
         if not found and options["verbosity"]:
             self.stdout.write(f"{model}: as the database has it")
         return not found
-
-    def _here(self, model: EmbeddingModel) -> list[Span | None]:
-        """The images of each matrix of the model that this machine has; None for all."""
-        if not settings.RANKING_SHARD_IMAGES:
-            return [None]
-        spans = [span_of(shard) for shard in shards_as_cut().filter(model=model)]
-        return [span for span in spans if folder_of(model, span).exists()]

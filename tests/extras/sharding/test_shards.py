@@ -19,20 +19,25 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
 from annotator.celery import app as application
+from annotator.environment import BadSetting, Environment
 from core.access import Role
 from core.locks import lock_key, lock_owners, try_session_lock
 from core.sql import repeatable_read
+from extras.sharding import holding
+from extras.sharding.holding import MOST, Holder, rank_shard, shards_open, share
+from extras.sharding.models import RankingShard
+from extras.sharding.ranking import SHARDS, Answer, merged, shards_ready, text_of
+from extras.sharding.settings import settings_of
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.embedding.embedding_models import (
     embedding_model_freeze,
     embedding_model_get_or_create,
 )
 from retrieval.embedding.models import Embedding
-from retrieval.ranking import current, holding, selectors
+from retrieval.ranking import current, selectors
 from retrieval.ranking.building import pack
 from retrieval.ranking.files import Manifest, MatrixUnusable, folder_of
-from retrieval.ranking.holding import MOST, Holder, rank_shard, shards_open, share
-from retrieval.ranking.models import RankingShard
+from retrieval.ranking.rankers import RANKERS
 from retrieval.ranking.reading import Span
 from retrieval.ranking.selectors import (
     half_rounded,
@@ -40,7 +45,6 @@ from retrieval.ranking.selectors import (
     rank_images_many,
     ranking_method,
 )
-from retrieval.ranking.sharded import Answer, merged, shards_ready, text_of
 from retrieval.takedown.services import image_take_down
 from tests import ROOT
 from tests.conftest import person
@@ -54,10 +58,13 @@ SIZE = 100
 
 @pytest.fixture(autouse=True)
 def shards_of_a_hundred(settings, tmp_path):
+    RANKERS.append(SHARDS)
     settings.RANKING_SHARD_IMAGES = SIZE
     settings.RANKING_SHARD_SECONDS = 30
     settings.VAR_DIR = tmp_path / "var"
     holding._suspect_shards.clear()
+    yield
+    RANKERS.remove(SHARDS)
 
 
 @pytest.fixture
@@ -497,6 +504,20 @@ def hold_lock(other, shard):
     yield
     other.submit(lock.__exit__, None, None, None).result()
     other.submit(lambda: connection.close()).result()
+
+
+def test_the_setting_needs_a_redis():
+    read = {"RANKING_SHARD_IMAGES": "1000"}
+    with pytest.raises(BadSetting, match="RANKING_SHARD_IMAGES needs a Redis"):
+        settings_of(Environment(read))
+    url = "redis://host:6379/0"
+    assert settings_of(Environment(read | {"CELERY_BROKER_URL": url})) == {
+        "RANKING_SHARD_IMAGES": 1000,
+        "RANKING_SHARD_SECONDS": 20,
+        "CELERY_RESULT_BACKEND": url,
+        "CELERY_RESULT_EXPIRES": 60,
+        "CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS": {"retry_policy": {"max_retries": 1}},
+    }
 
 
 def test_commands_say_what_is_missing(settings):

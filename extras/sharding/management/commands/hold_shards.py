@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from retrieval.ranking.holding import MOST, Holder
+from extras.sharding.holding import MOST, Holder
 
 
 class Command(BaseCommand):

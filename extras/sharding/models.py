@@ -11,7 +11,7 @@ class RankingShard(models.Model):
     """A range of image ids whose embeddings under a model are one packed matrix.
 
     A process that `hold_shards` started holds a session advisory lock of its key, which ends with
-    the process. Written by `retrieval.ranking.holding`.
+    the process. Written by `extras.sharding.holding`.
     """
 
     model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="shards")
@@ -42,4 +42,4 @@ class RankingShard(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"images {self.first_image} to {self.last_image} of {self.model_id}"
+        return f"images {self.first_image}-{self.last_image}"

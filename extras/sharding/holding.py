@@ -27,18 +27,8 @@ from django.db.models.functions import Now
 
 from core.ids import LARGEST_ID
 from core.locks import lock_key, lock_owners, session_lock_try, session_unlock
-from retrieval.embedding.counts import embedded_models
-from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking.building import MatrixRefused, pack
-from retrieval.ranking.corpus_filter import CorpusFilter
-from retrieval.ranking.current import lag_of
-from retrieval.ranking.files import BUILDING, MatrixUnusable, folder_of, open_matrix
-from retrieval.ranking.matrices import place, should_repack
-from retrieval.ranking.models import RankingShard
-from retrieval.ranking.reading import Span, partition
-from retrieval.ranking.scan import ImpreciseProduct
-from retrieval.ranking.selectors import rank_by_matrix
-from retrieval.ranking.sharded import (
+from extras.sharding.models import RankingShard
+from extras.sharding.ranking import (
     CHECK,
     RANK,
     Answer,
@@ -48,6 +38,16 @@ from retrieval.ranking.sharded import (
     shards_as_cut,
     span_of,
 )
+from retrieval.embedding.counts import embedded_models
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.building import MatrixRefused, pack
+from retrieval.ranking.corpus_filter import CorpusFilter
+from retrieval.ranking.current import lag_of
+from retrieval.ranking.files import BUILDING, MatrixUnusable, folder_of, open_matrix
+from retrieval.ranking.matrices import place, should_repack
+from retrieval.ranking.reading import Span, partition
+from retrieval.ranking.scan import ImpreciseProduct
+from retrieval.ranking.selectors import rank_by_matrix
 
 logger = logging.getLogger(__name__)
 
@@ -266,7 +266,7 @@ class Holder:
             self._most = len(self._ranked)
             return True
         except (MatrixUnusable, OSError) as error:
-            logger.warning("A shard, %s, isn't packed: %s", shard, error)
+            logger.warning("A shard, %s of %s, isn't packed: %s", shard, shard.model, error)
             return True
         changes: dict[str, Any] = {"rows": rows}
         if not ranked or shard.worker != self.name:

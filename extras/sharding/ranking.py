@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -29,23 +29,22 @@ from redis.exceptions import RedisError
 from core.ids import LARGEST_ID
 from core.locks import lock_owners
 from core.sql import repeatable_read
+from extras.sharding.models import RankingShard
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.corpus_filter import CorpusFilter
-from retrieval.ranking.models import RankingShard
+from retrieval.ranking.rankers import Ranker, Scan
 from retrieval.ranking.reading import Span, partition, within
 from retrieval.ranking.scan import Halves, Place, Rows, Scores, ranked
 
 logger = logging.getLogger(__name__)
 
-RANK: Final = "retrieval.rank_shard"
-CHECK: Final = "retrieval.check_shard"
+RANK: Final = "sharding.rank_shard"
+CHECK: Final = "sharding.check_shard"
 _PLACES_AT_ONCE: Final = 1 << 20
 """Places of all queries in one answer, which is a text in Redis."""
 _QUERIES_AT_ONCE: Final = 256
 # Between two looks for a shard that has gone to another process.
 _PATIENCE: Final = 0.5
-
-Scan = Callable[[Halves, CorpusFilter], list[Place]]
 
 
 class ShardsUnusable(Exception):
@@ -282,3 +281,6 @@ def _scanned(
         if embedded:
             lists = [scan(query, replace(narrow, images=gap)) for query in queries]
             yield Answer(embedded, int(fingerprint), places_of(lists))
+
+
+SHARDS: Final = Ranker(is_ready=shards_ready, rank=rank_by_shards)
