@@ -8,8 +8,9 @@ from operator import or_
 from typing import Any
 
 from django.apps import AppConfig
-from django.conf import settings
 from django.db.models import F, Q
+
+from extras.sharding.settings import shard_settings
 
 
 class ShardingConfig(AppConfig):
@@ -25,7 +26,7 @@ class ShardingConfig(AppConfig):
         from retrieval.takedown.services import images_taken_down
 
         images_taken_down.connect(_request_rebuilds, dispatch_uid="sharding")
-        if settings.RANKING_SHARD_IMAGES:
+        if shard_settings.RANKING_SHARD_IMAGES:
             RANKERS.append(SHARDS)
 
 

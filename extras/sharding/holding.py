@@ -20,7 +20,6 @@ from typing import Any, Final
 
 import numpy as np
 from celery import shared_task
-from django.conf import settings
 from django.db import Error, ProgrammingError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
@@ -38,6 +37,7 @@ from extras.sharding.ranking import (
     shards_as_cut,
     span_of,
 )
+from extras.sharding.settings import shard_settings
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import MatrixRefused, pack
@@ -127,7 +127,7 @@ def shards_open() -> list[RankingShard]:
     """Return the shards of all models, after making those of images that are in none and removing
     those of another size.
     """
-    size = settings.RANKING_SHARD_IMAGES
+    size = shard_settings.RANKING_SHARD_IMAGES
     for model in embedded_models():
         with connection.cursor() as cursor:
             cursor.execute(

@@ -20,7 +20,6 @@ import numpy as np
 from celery import group, signature
 from celery.exceptions import TimeoutError as NotInTime
 from celery.result import AsyncResult, allow_join_result
-from django.conf import settings
 from django.db import connection
 from django.db.models import F
 from kombu.exceptions import OperationalError as BrokerError
@@ -30,6 +29,7 @@ from core.ids import LARGEST_ID
 from core.locks import lock_owners
 from core.sql import repeatable_read
 from extras.sharding.models import RankingShard
+from extras.sharding.settings import shard_settings
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.corpus_filter import CorpusFilter
 from retrieval.ranking.rankers import Ranker, Scan
@@ -111,7 +111,7 @@ def span_of(shard: RankingShard) -> Span:
 def shards_as_cut() -> Any:
     """The shards (a query set) of the size that is set now."""
     return RankingShard.objects.filter(
-        last_image=F("first_image") + settings.RANKING_SHARD_IMAGES - 1
+        last_image=F("first_image") + shard_settings.RANKING_SHARD_IMAGES - 1
     ).select_related("model")
 
 
@@ -205,7 +205,7 @@ def _moment(model: EmbeddingModel) -> Iterator[tuple[str, int, int]]:
 
 def _answers(shards: Sequence[RankingShard], question: dict[str, Any]) -> dict[int, Answer]:
     """The answers of the shards that give one in time, by the shard's key."""
-    deadline = time.monotonic() + settings.RANKING_SHARD_SECONDS
+    deadline = time.monotonic() + shard_settings.RANKING_SHARD_SECONDS
     answers: dict[int, Answer] = {}
     with allow_join_result():
         owners = lock_owners("shard")
@@ -243,7 +243,7 @@ def _send(
             task,
             kwargs=question | {"images": span_of(shard), "shard": shard.pk},
             queue=queue_of(shard),
-            expires=settings.RANKING_SHARD_SECONDS,
+            expires=shard_settings.RANKING_SHARD_SECONDS,
             ignore_result=task != RANK,
         )
         for shard in shards

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
+
 from annotator.environment import BadSetting, Environment
 from core.ids import LARGEST_ID
+
+shard_settings: Any = settings
+"""Django's settings: their static types lack what an extra adds."""
 
 
 def settings_of(env: Environment) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from celery import current_app
 from celery.signals import worker_ready
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from extras.sharding.holding import MOST, Holder
+from extras.sharding.settings import shard_settings
 
 
 class Command(BaseCommand):
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--most", type=int, default=MOST, help="hold no more shards than these")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not settings.RANKING_SHARD_IMAGES:
+        if not shard_settings.RANKING_SHARD_IMAGES:
             raise CommandError("Set RANKING_SHARD_IMAGES, so that matrices are cut into shards.")
         if not 0 < options["most"] <= MOST:
             raise CommandError(f"--most is a number from 1 to {MOST}.")
