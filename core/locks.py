@@ -35,7 +35,6 @@ _SUBJECTS = {
     "duplicates": 23,
     "import": 24,
     "migrations": 25,
-    "matrix": 26,
     "shard": 27,
     "shard_holders": 28,
     "people": 29,

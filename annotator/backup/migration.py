@@ -1,4 +1,4 @@
-"""Copying what the database names, and matrices, from one storage of files to another."""
+"""Copying what the database names from one storage of files to another."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 16
 _PART: Final = 1000
-#: Of a folder with a matrix, what is one machine's own.
-_OWN: Final = ("lock", "building.json")
 
 
 def migrate(source: Disk | Bucket, target: Disk | Bucket) -> Iterator[tuple[str, str]]:
@@ -44,22 +42,18 @@ def migrate(source: Disk | Bucket, target: Disk | Bucket) -> Iterator[tuple[str,
             return name, "damaged"
         return name, "copied" if _sha256(target, name) == expected else "damaged"
 
-    files = _files(source)
+    files = _files()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         while part := list(islice(files, _PART)):
             outcomes = pool.map(lambda one: carry(*one), part)
             yield from ((name, outcome) for name, outcome in outcomes if outcome)
 
 
-def _files(source: Disk | Bucket) -> Iterator[tuple[str, str, bool]]:
+def _files() -> Iterator[tuple[str, str, bool]]:
     """Names with the SHA-256, if the database has it, and whether they are missed."""
     for path, sha256, needed in named_files(images=True):
         if name_of(path).partition("/")[0] in folders():
             yield name_of(path), sha256, needed
-    # Manifests last, as they are written.
-    for name in sorted(source.names("matrices"), key=lambda name: (name.endswith(".json"), name)):
-        if not name.endswith(_OWN) and "/." not in name:
-            yield name, "", True
 
 
 def _sha256(storage: Disk | Bucket, name: str) -> str:

@@ -26,12 +26,14 @@ from django.db.models.functions import Now
 
 from core.ids import LARGEST_ID
 from core.locks import lock_key, lock_owners, session_lock_try, session_unlock
+from core.sql import repeatable_read
 from extras.sharding.models import RankingShard
 from extras.sharding.ranking import (
     CHECK,
     RANK,
     Answer,
     array_of,
+    embeddings_in,
     places_of,
     queue_of,
     shards_as_cut,
@@ -42,8 +44,8 @@ from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import MatrixRefused, pack
 from retrieval.ranking.corpus_filter import CorpusFilter
-from retrieval.ranking.current import lag_of
-from retrieval.ranking.files import BUILDING, MatrixUnusable, folder_of, open_matrix
+from retrieval.ranking.current import current_matrix, lag_of
+from retrieval.ranking.files import MatrixUnusable, folder_of, open_matrix
 from retrieval.ranking.matrices import place, should_repack
 from retrieval.ranking.reading import Span, partition
 from retrieval.ranking.scan import ImpreciseProduct
@@ -52,13 +54,12 @@ from retrieval.ranking.selectors import rank_by_matrix
 logger = logging.getLogger(__name__)
 
 TURN_SECONDS: Final = 1.0
-_SLICE_SECONDS: Final = 2.0
 # Between two looks whether a shard lacks newer embeddings.
 _LAG_SECONDS: Final = 15.0
 MOST: Final = 2**31
 
-# The shards whose files a message has found wrong, and whether they must be packed anew.
-_suspect_shards: dict[int, bool] = {}
+# The shards whose files a message has found wrong.
+_suspect_shards: set[int] = set()
 
 # By a look at the key for each shard, however many images it has.
 _CUTS: Final = """
@@ -103,8 +104,8 @@ def rank_shard(
         place = None if behind is None else (behind[0], behind[1])
         try:
             lists, current = rank_by_matrix(known, halves, limit, narrow, place)
-        except MatrixUnusable as error:
-            _suspect_shards[shard] = error.rebuild
+        except MatrixUnusable:
+            _suspect_shards.add(shard)
             raise
     return Answer(current.state.embedded, current.state.fingerprint, places_of(lists)).message()
 
@@ -112,7 +113,7 @@ def rank_shard(
 @shared_task(name=CHECK, acks_late=False)
 def check_shard(*, shard: int, images: Sequence[int]) -> None:
     """Have a shard's rows counted in the database."""
-    _suspect_shards.setdefault(shard, False)
+    _suspect_shards.add(shard)
 
 
 def share(shards: int, rooms: Sequence[int]) -> int:
@@ -147,6 +148,18 @@ def shards_open() -> list[RankingShard]:
     return list(shards_as_cut())
 
 
+def _differs(shard: RankingShard) -> bool:
+    """Whether a shard's files hold other embeddings than the database, though they look right."""
+    images = span_of(shard)
+    try:
+        with repeatable_read():
+            state = current_matrix(shard.model, narrow=CorpusFilter(images=images)).state
+            return (state.embedded, state.fingerprint) != embeddings_in(shard.model, images)
+    except MatrixUnusable:
+        # It is packed anew where that is needed.
+        return False
+
+
 class Holder:
     """The shards of a process of this name, at most `most`; `consume` and `leave` are told the
     queues.
@@ -166,9 +179,11 @@ class Holder:
         self._consume, self._leave = consume, leave
         self._ranked: dict[int, RankingShard] = {}
         self._looked: dict[int, float] = {}
+        self._stop = threading.Event()
 
     def run(self, stop: threading.Event) -> None:
         """Take turns until `stop` is set, and then release all."""
+        self._stop = stop
         while not stop.is_set():
             busy = False
             try:
@@ -183,9 +198,7 @@ class Holder:
         connection.close()
 
     def turn(self) -> bool:
-        """Give back and claim shards, and pack those that need it for some seconds; returns whether
-        one isn't packed yet.
-        """
+        """Give back and claim shards, and pack the first that needs it; returns whether one did."""
         shards = {shard.pk: shard for shard in shards_open()}
         owners, here = lock_owners("shard"), self._backend()
         room = self._room(len(shards), here)
@@ -213,8 +226,7 @@ class Holder:
             if pk not in shards or shards[pk].worker != self.name:
                 self._leave(queue_of(self._ranked.pop(pk)))
         self._remove_moved([shards[pk] for pk in owners if pk in shards and pk not in mine])
-        packed = [self._keep(shards[pk]) for pk in mine]
-        return not all(packed)
+        return any(self._keep(shards[pk]) for pk in mine)
 
     def _room(self, shards: int, here: int) -> int:
         """How many shards to hold, after saying to the other holders how many we could."""
@@ -226,48 +238,39 @@ class Holder:
         return min(self._most, share(shards, rooms))
 
     def _keep(self, shard: RankingShard) -> bool:
-        """Pack a held shard if it needs it, and rank it once it is packed; returns whether it is.
+        """Pack a held shard if it needs it, and rank it then; returns whether it was packed.
 
         Never fails the others' turn.
         """
         images, ranked = span_of(shard), shard.pk in self._ranked
-        doubted, now = shard.pk in _suspect_shards, time.monotonic()
-        unfinished = self._folder(shard) / BUILDING
-        if ranked and not (
-            shard.rebuild_requests
-            or doubted
-            or unfinished.exists()
-            or self._should_repack(shard, now)
-        ):
-            return True
+        suspect = shard.pk in _suspect_shards
+        if ranked and not (shard.rebuild_requests or suspect or self._should_repack(shard)):
+            return False
         try:
-            if shard.rebuild_requests:
-                # What was read so far may hold what was removed since.
-                unfinished.unlink(missing_ok=True)
-            packing = pack(
+            rebuild = shard.rebuild_requests > 0 or (suspect and _differs(shard))
+            read = pack(
                 shard.model,
                 images=images,
-                until=now + _SLICE_SECONDS,
-                rebuild=shard.rebuild_requests > 0 or _suspect_shards.get(shard.pk, False),
-                counted=doubted,
+                rebuild=rebuild,
+                go_on=lambda rows, total: not self._stop.is_set(),
             )
+            if read is None:
+                return False
             if shard.rebuild_requests:
                 RankingShard.objects.filter(
                     pk=shard.pk, rebuild_requests=shard.rebuild_requests
                 ).update(rebuild_requests=0)
-            if not packing.finished:
-                return packing.busy
-            _suspect_shards.pop(shard.pk, None)
+            _suspect_shards.discard(shard.pk)
             rows = open_matrix(shard.model, images).manifest.live
         except MatrixRefused as error:
             logger.warning("%s Others take that shard.", error)
             session_unlock(lock_key("shard_holders", self._most), shared=True)
             session_unlock(lock_key("shard", shard.pk))
             self._most = len(self._ranked)
-            return True
+            return False
         except (MatrixUnusable, OSError) as error:
             logger.warning("A shard, %s of %s, isn't packed: %s", shard, shard.model, error)
-            return True
+            return False
         changes: dict[str, Any] = {"rows": rows}
         if not ranked or shard.worker != self.name:
             changes |= {"worker": self.name, "place": place(), "since": Now()}
@@ -277,7 +280,8 @@ class Holder:
             self._consume(queue_of(shard))
         return True
 
-    def _should_repack(self, shard: RankingShard, now: float) -> bool:
+    def _should_repack(self, shard: RankingShard) -> bool:
+        now = time.monotonic()
         if now < self._looked.get(shard.pk, 0.0):
             return False
         self._looked[shard.pk] = now + _LAG_SECONDS

@@ -269,18 +269,24 @@ def _scanned(
 ) -> Iterator[Answer]:
     """What the database has in these ranges."""
     for gap in gaps:
-        inside, span = within(gap)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*),"
-                " coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0)::text"
-                f" FROM {partition(model)} e WHERE true{inside}",
-                span,
-            )
-            embedded, fingerprint = cursor.fetchone()
+        embedded, fingerprint = embeddings_in(model, gap)
         if embedded:
             lists = [scan(query, replace(narrow, images=gap)) for query in queries]
-            yield Answer(embedded, int(fingerprint), places_of(lists))
+            yield Answer(embedded, fingerprint, places_of(lists))
+
+
+def embeddings_in(model: EmbeddingModel, images: Span) -> tuple[int, int]:
+    """How many embeddings of these images the database has, and the sum of their marks."""
+    inside, span = within(images)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*),"
+            " coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0)::text"
+            f" FROM {partition(model)} e WHERE true{inside}",
+            span,
+        )
+        embedded, fingerprint = cursor.fetchone()
+    return int(embedded), int(fingerprint)
 
 
 SHARDS: Final = Ranker(is_ready=shards_ready, rank=rank_by_shards)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,31 +13,21 @@ from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.corpus_filter import CorpusFilter
 from retrieval.ranking.files import Mapped, MatrixUnusable, open_matrix
 from retrieval.ranking.reading import Chunk, Span, partition, read_embeddings, within
-from retrieval.ranking.scan import Part, Rows, ids_of, moments_of, rows_of, vectors_of
+from retrieval.ranking.scan import Part, Rows, ids_of, moments_of, rows_of
 
 TAIL_BYTES: Final = 64 << 20
 """Size of new vectors since packing above which the database ranks."""
-_OTHER_VECTORS: Final = "its vectors are not the database's"
-# Rows whose vectors are compared with the database for each ranking.
-_COMPARED: Final = 16
 # Embeddings may be stored between two statements.
 _ATTEMPTS: Final = 5
 
 _US: Final = "((extract(epoch FROM {}) - 946684800) * 1000000)::bigint"
-_COUNT: Final = (
-    "SELECT embedded, fingerprint FROM retrieval_embeddingcount WHERE model_id = {model}"
-)
-_RECOUNT: Final = """
-SELECT count(*) AS embedded, sum(retrieval_embedding_mark(e.image_id, e.created_at)) AS fingerprint
-FROM {table} e WHERE true{within}
-"""
 # One statement, so that all values are of one snapshot.
 _STATE: Final = """
 SELECT m.identity::text, coalesce(c.embedded, 0), coalesce(c.fingerprint, 0)::text,
        newer.number, newer.marks::text, gone.ids, gone.moments, gone.marks,
-       (SELECT array_agg(image_id) FROM ({withdrawn}) w), compared.ids, compared.vectors
+       (SELECT array_agg(image_id) FROM ({withdrawn}) w)
 FROM retrieval_embeddingmodel m
-LEFT JOIN ({count}) c ON true
+LEFT JOIN retrieval_embeddingcount c ON c.model_id = m.id
 CROSS JOIN (
     SELECT count(*) AS number,
            coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0) AS marks
@@ -49,10 +38,6 @@ CROSS JOIN (
            array_agg(retrieval_embedding_mark(image_id, embedded_at)) AS marks
     FROM retrieval_embeddingremoval e WHERE model_id = %s AND xid >= %s{within}
 ) gone
-CROSS JOIN (
-    SELECT array_agg(e.image_id) AS ids, array_agg(halfvec_send(e.vector)) AS vectors
-    FROM {table} e WHERE e.image_id = ANY(%s) AND e.created_at <= %s
-) compared
 WHERE m.id = %s
 """
 
@@ -75,7 +60,7 @@ class State:
     """The sum of their marks."""
     misfit: str
     """Why the files don't match the database up to the watermark; empty if they do. The numbers of
-    some images' matrix are compared by who asks for all images, or when they are counted.
+    some images' matrix are compared by who asks for all images.
     """
 
 
@@ -96,20 +81,18 @@ class Current:
         return self.state.newer + len(self.state.removed)
 
 
-def current_matrix(
-    model: EmbeddingModel, *, narrow: CorpusFilter | None = None, compared: int = _COMPARED
-) -> Current:
+def current_matrix(model: EmbeddingModel, *, narrow: CorpusFilter | None = None) -> Current:
     """Return the model's matrix, or that of the filter's images, with the changes since it was
-    packed; `compared` random rows are compared with the database.
+    packed.
 
     Raises MatrixUnusable if the database must rank.
     """
     narrow = narrow or CorpusFilter()
     mapped = open_matrix(model, narrow.images)
     for _ in range(_ATTEMPTS):
-        state = read_state(model, mapped, narrow=narrow, compared=compared)
+        state = read_state(model, mapped, narrow=narrow)
         if state.misfit:
-            raise MatrixUnusable(state.misfit, rebuild=state.misfit == _OTHER_VECTORS)
+            raise MatrixUnusable(state.misfit)
         if state.newer * 2 * model.dimension > TAIL_BYTES:
             raise MatrixUnusable(f"it lacks {state.newer} embeddings")
         tail = _tail(model, mapped, state)
@@ -124,45 +107,31 @@ def lag_of(model: EmbeddingModel, images: Span | None = None) -> tuple[int, int]
 
     Raises MatrixUnusable if the database must rank.
     """
-    current = current_matrix(model, narrow=CorpusFilter(images=images), compared=0)
+    current = current_matrix(model, narrow=CorpusFilter(images=images))
     return current.lag, current.mapped.manifest.rows
 
 
 def read_state(
-    model: EmbeddingModel,
-    mapped: Mapped,
-    *,
-    narrow: CorpusFilter | None = None,
-    compared: int = 0,
-    counted: bool = False,
+    model: EmbeddingModel, mapped: Mapped, *, narrow: CorpusFilter | None = None
 ) -> State:
-    """Compare a matrix with the database; `counted` reads all rows in it, of a matrix of some
-    images.
+    """Compare a matrix with the database.
 
     Raises MatrixUnusable if the model was deleted.
     """
     manifest = mapped.manifest
-    drawn = [random.randrange(manifest.rows) for _ in range(compared if manifest.rows else 0)]
-    rows = np.setdiff1d(np.array(drawn, np.int64), mapped.removed)
     withdrawn, values = (narrow or CorpusFilter()).withdrawn()
-    table, (inside, span) = partition(model), within(manifest.images)
-    count = (_RECOUNT if counted and span else _COUNT).format(
-        table=table, within=inside, model=model.pk
-    )
+    inside, span = within(manifest.images)
     statement = _STATE.format(
-        table=table,
-        count=count,
+        table=partition(model),
         withdrawn=withdrawn,
         within=inside,
         embedded_us=_US.format("embedded_at"),
     )
-    watermark = moment_of(manifest.watermark)
     parameters: list[Any] = [
         *values,
-        *(span if counted else []),
-        *(watermark, *span),
+        *(moment_of(manifest.watermark), *span),
         *(model.pk, manifest.xmin, *span),
-        *(ids_of(mapped.parts, rows).tolist(), watermark, model.pk),
+        model.pk,
     ]
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
@@ -181,17 +150,11 @@ def read_state(
         fingerprint=manifest.fingerprint - removed_fingerprint + newer_fingerprint,
         misfit="",
     )
-    misfit = "" if row[0] == manifest.identity else "it is of another model"
-    if not misfit and (counted or not span):
-        misfit = _misfit(state, embedded=row[1], fingerprint=int(row[2]))
-    if not misfit:
-        stored = dict(zip(row[9] or [], (bytes(one)[4:] for one in row[10] or []), strict=True))
-        for number in np.setdiff1d(rows, removed):
-            one = np.array([number])
-            [image_id], [vector] = ids_of(mapped.parts, one), vectors_of(mapped.parts, one)
-            if stored.get(int(image_id)) != vector.astype(">f2").tobytes():
-                misfit = _OTHER_VECTORS
-    return replace(state, misfit=misfit)
+    if row[0] != manifest.identity:
+        return replace(state, misfit="it is of another model")
+    if span:
+        return state
+    return replace(state, misfit=_misfit(state, embedded=row[1], fingerprint=int(row[2])))
 
 
 def _misfit(state: State, *, embedded: int, fingerprint: int) -> str:

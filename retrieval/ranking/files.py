@@ -6,12 +6,11 @@ VAR_DIR/matrices/<identity of the model>/, or of some images <first id>-<last> i
     <run>.vectors               (rows, d) float16
     <run>.ids                   (rows,) int64, the images, ascending
     <run>.moments               (rows,) int64, when each was stored, microseconds from the year 2000
-    <run>-<n>.removed           (n,) int64, rows that were removed from the database since
-    building.json               a run that isn't complete yet
+    <run>.removed               (n,) int64, rows of all runs that were removed from the database
     lock                        held by the one process that writes
 
 A file's size, times and place on the disk stand in the manifest, so that a file that was touched
-since isn't used until its checksum was found to be right.
+since isn't used: the matrix is packed anew.
 """
 
 from __future__ import annotations
@@ -20,12 +19,11 @@ import fcntl
 import json
 import os
 import threading
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from django.conf import settings
@@ -35,12 +33,10 @@ from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.reading import Span
 from retrieval.ranking.scan import Part, Rows
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 MANIFEST: Final = "manifest.json"
-BUILDING: Final = "building.json"
 LOCK: Final = "lock"
 KINDS: Final = ("vectors", "ids", "moments")
-_CHUNK: Final = 1 << 22
 # A writer may put other files in force between two attempts to open them.
 _ATTEMPTS: Final = 3
 
@@ -52,12 +48,10 @@ class MatrixDamaged(Exception):
 class MatrixUnusable(Exception):
     """A matrix can't be used, so the database must rank; the message says why."""
 
-    def __init__(self, reason: str, *, missing: bool = False, rebuild: bool = False) -> None:
+    def __init__(self, reason: str, *, missing: bool = False) -> None:
         super().__init__(reason)
         self.missing = missing
         """There is no matrix."""
-        self.rebuild = rebuild
-        """The content is wrong, though the files look unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,32 +60,27 @@ class Stored:
 
     name: str
     size: int
-    checksum: int
-    """CRC-32 of its bytes."""
     stamp: tuple[int, int, int]
     """Its times of change and its inode; others mean that it was touched."""
 
     @classmethod
-    def at(cls, folder: Path, name: str, *, checksum: int) -> Stored:
+    def at(cls, folder: Path, name: str) -> Stored:
         """Describe a file as it is now."""
         found = os.stat(folder / name)
         stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-        return cls(name, found.st_size, checksum, stamp)
+        return cls(name, found.st_size, stamp)
 
     def untouched(self, folder: Path) -> bool:
         """Whether its size and times are unchanged."""
         try:
-            return Stored.at(folder, self.name, checksum=self.checksum) == self
+            return Stored.at(folder, self.name) == self
         except FileNotFoundError:
             return False
 
-    def whole(self, folder: Path) -> bool:
-        """Whether its size and its checksum are right; reads all of it."""
-        try:
-            path = folder / self.name
-            return path.stat().st_size == self.size and checksum_of(path) == self.checksum
-        except FileNotFoundError:
-            return False
+    @classmethod
+    def read(cls, fields: dict[str, Any]) -> Stored:
+        """A file as the manifest describes it."""
+        return cls(**{**fields, "stamp": tuple(fields["stamp"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +91,11 @@ class Run:
     vectors: Stored
     ids: Stored
     moments: Stored
-    removed: Stored | None = None
-
-    @property
-    def files(self) -> list[Stored]:
-        """All of its files."""
-        return [file for file in (self.vectors, self.ids, self.moments, self.removed) if file]
 
     @classmethod
     def read(cls, fields: dict[str, Any]) -> Run:
-        """A run as the manifest holds it."""
-        files = {
-            name: Stored(**{**fields[name], "stamp": tuple(fields[name]["stamp"])})
-            for name in (*KINDS, "removed")
-            if fields[name] is not None
-        }
-        return cls(rows=fields["rows"], **files)
+        """A run as the manifest describes it."""
+        return cls(fields["rows"], **{kind: Stored.read(fields[kind]) for kind in KINDS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +115,8 @@ class Manifest:
     fingerprint: int
     """The sum of `retrieval_embedding_mark` over them."""
     runs: tuple[Run, ...]
+    removed: Stored | None
+    """Which rows were removed; None where none were."""
     next_run: int
     format: int = FORMAT
     images: Span | None = None
@@ -149,8 +129,9 @@ class Manifest:
 
     @property
     def files(self) -> list[Stored]:
-        """The files of all runs."""
-        return [file for run in self.runs for file in run.files]
+        """The files of all runs, and that of the removed rows."""
+        of_runs = [file for run in self.runs for file in (run.vectors, run.ids, run.moments)]
+        return of_runs + ([self.removed] if self.removed else [])
 
     @classmethod
     def load(cls, folder: Path) -> Manifest | None:
@@ -159,9 +140,13 @@ class Manifest:
             fields = json.loads((folder / MANIFEST).read_text())
             if fields["format"] != FORMAT:
                 return None
-            images = fields.get("images")
-            runs = tuple(Run.read(run) for run in fields["runs"])
-            return cls(**{**fields, "runs": runs, "images": images and Span(*images)})
+            images, removed = fields["images"], fields["removed"]
+            read = {
+                "runs": tuple(Run.read(run) for run in fields["runs"]),
+                "removed": removed and Stored.read(removed),
+                "images": images and Span(*images),
+            }
+            return cls(**fields | read)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -172,28 +157,12 @@ class Manifest:
 
     def save(self, folder: Path) -> None:
         """Write it to the folder; the files that it names must be on the disk."""
-        write_json(folder / MANIFEST, asdict(self))
+        with whole_file(folder / MANIFEST) as file:
+            file.write(json.dumps(asdict(self), indent=1).encode())
 
     def touched(self, folder: Path) -> list[str]:
         """The names of files that were touched since they were written."""
         return [file.name for file in self.files if not file.untouched(folder)]
-
-    def restamped(self, folder: Path) -> Self:
-        """The same with the files' present times. Raises MatrixDamaged unless each has the
-        checksum that it had.
-        """
-        runs = []
-        for run in self.runs:
-            for file in run.files:
-                if not file.whole(folder):
-                    raise MatrixDamaged(f"{file.name} is not what was written.")
-            again = {
-                name: Stored.at(folder, file.name, checksum=file.checksum)
-                for name in (*KINDS, "removed")
-                if (file := getattr(run, name)) is not None
-            }
-            runs.append(Run(rows=run.rows, **again))
-        return replace(self, runs=tuple(runs))
 
 
 @dataclass(eq=False, slots=True)
@@ -213,7 +182,7 @@ class Mapped:
         touched = manifest.touched(folder)
         if touched:
             raise MatrixDamaged(f"Changed since it was written: {', '.join(touched)}.")
-        parts, removed, first = [], [np.empty(0, np.int64)], 0
+        parts, removed, first = [], np.empty(0, np.int64), 0
         for run in manifest.runs:
             sizes = (run.vectors.size, run.ids.size, run.moments.size)
             if sizes != (run.rows * manifest.dimension * 2, run.rows * 8, run.rows * 8):
@@ -222,10 +191,10 @@ class Mapped:
             moments = _map(folder / run.moments.name, np.int64)
             vectors = _map(folder / run.vectors.name, np.float16).reshape(-1, manifest.dimension)
             parts.append(Part(first, ids, moments, vectors))
-            if run.removed is not None:
-                removed.append(_map(folder / run.removed.name, np.int64) + first)
             first += run.rows
-        return cls(manifest, tuple(parts), np.concatenate(removed))
+        if manifest.removed is not None:
+            removed = _map(folder / manifest.removed.name, np.int64)
+        return cls(manifest, tuple(parts), removed)
 
 
 def _map(path: Path, kind: type) -> np.ndarray:
@@ -289,26 +258,10 @@ def _open(model: EmbeddingModel, images: Span | None, folder: Path) -> Mapped:
     return mapped
 
 
-def checksum_of(path: Path, *, until: int | None = None) -> int:
-    """CRC-32 of a file's bytes, or of its first `until` bytes."""
-    checksum, left = 0, path.stat().st_size if until is None else until
-    with path.open("rb", buffering=0) as file:
-        while left > 0 and (data := file.read(min(_CHUNK, left))):
-            checksum = zlib.crc32(data, checksum)
-            left -= len(data)
-    return checksum
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Replace a file as a whole, on the disk before its name is."""
-    with whole_file(path) as file:
-        file.write(json.dumps(value, indent=1).encode())
-
-
-def tidy(folder: Path, *, keep: Sequence[str]) -> None:
-    """Delete files that neither the manifest nor `keep` names; mapped ones stay readable."""
+def tidy(folder: Path) -> None:
+    """Delete files that the manifest doesn't name; mapped ones stay readable."""
     manifest = Manifest.load(folder)
-    named = {MANIFEST, LOCK, *keep, *(file.name for file in (manifest.files if manifest else []))}
+    named = {MANIFEST, LOCK, *(file.name for file in (manifest.files if manifest else []))}
     for path in folder.iterdir():
         # A folder is that of some images' matrix.
         if path.name not in named and not path.is_dir():

@@ -19,6 +19,7 @@ from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create
 from core.locks import lock_key, transaction_lock
+from core.parent_death import ending
 from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
 from retrieval.embedding.store import embeddings_stored
 from retrieval.ranking.building import pack
@@ -48,7 +49,7 @@ def should_repack(lag: int, rows: int) -> bool:
     return lag >= min(max(LAG, rows * _LAG_PER_CENT // 100), _LAG_MOST)
 
 
-def matrix_request(*, model: EmbeddingModel, rebuild: bool = False) -> None:
+def matrix_request(*, model: EmbeddingModel) -> None:
     """Request a job that packs the model's matrix, after the present transaction is committed; at
     most once a minute per process. Never fails a ranking.
     """
@@ -57,12 +58,12 @@ def matrix_request(*, model: EmbeddingModel, rebuild: bool = False) -> None:
         if now - _requested.get(key, -BETWEEN_REQUESTS) < BETWEEN_REQUESTS:
             return
         _requested[key] = now
-    transaction.on_commit(lambda: _request_quietly(model, rebuild), robust=True)
+    transaction.on_commit(lambda: _request_quietly(model), robust=True)
 
 
-def _request_quietly(model: EmbeddingModel, rebuild: bool) -> None:
+def _request_quietly(model: EmbeddingModel) -> None:
     try:
-        pack_request(model=model, rebuild=rebuild)
+        pack_request(model=model)
     except Exception:
         logger.exception("A matrix of %s couldn't be requested", model)
 
@@ -126,28 +127,25 @@ def _worthwhile(model: EmbeddingModel) -> bool:
 
 
 def pack_step(job: Job, deadline: float) -> bool:
-    """Pack until `deadline`; True when the matrix is up to date, or nearly."""
+    """Pack the matrix in one slice; True when it is up to date, or nearly."""
     if job.params["place"] != place():
         return _wait(job, "No worker runs where the matrix was asked for.")
     model = EmbeddingModel.objects.filter(pk=job.params["model"]).first()
     if model is None:
         raise JobFailed("The model was deleted.")
-    # Rebuild only once: later embeddings are read in further rounds.
-    rebuild = job.params["rebuild"] and not job.cursor.get("before")
-    packing = pack(model, until=deadline, rebuild=rebuild)
-    if packing.busy:
+    # Of earlier slices; rows of one that was killed count with the next one.
+    before = job.cursor.get("rows", 0)
+
+    def go_on(rows: int, total: int) -> bool:
+        job_advance(job=job, done=max(0, before + rows - job.done), total=before + total)
+        return not ending()
+
+    # Rebuild only once: later embeddings are read by further slices.
+    rebuild = job.params["rebuild"] and "rows" not in job.cursor
+    rows = pack(model, rebuild=rebuild, go_on=go_on)
+    if rows is None:
         return _wait(job, "Another process packs this matrix and doesn't come to an end.")
-    # Rows of a killed slice count with the next one; `before` is of earlier rounds.
-    before, known = job.cursor.get("before", 0), job.cursor.get("rows", 0)
-    rows = max(packing.rows, known)
-    job_advance(
-        job=job,
-        done=rows - known,
-        total=before + max(packing.total, rows),
-        cursor={"before": before + rows} if packing.finished else {"before": before, "rows": rows},
-    )
-    if not packing.finished:
-        return False
+    job_advance(job=job, total=before + rows, cursor={"rows": before + rows})
     try:
         lag, packed = lag_of(model)
     except MatrixUnusable as error:

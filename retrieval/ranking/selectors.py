@@ -256,8 +256,8 @@ def _by_matrices(
         return RANKERS[-1].rank(model, queries, limit, narrow, behind, scan)
     try:
         lists, current = rank_by_matrix(model, queries, limit, narrow, behind)
-    except MatrixUnusable as error:
-        matrix_request(model=model, rebuild=error.rebuild)
+    except MatrixUnusable:
+        matrix_request(model=model)
         return None
     except ImpreciseProduct:
         logger.warning("NumKong's product is imprecise here, so the database ranks")

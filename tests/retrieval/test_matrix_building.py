@@ -1,6 +1,5 @@
-"""A matrix is packed by pieces, brought up to date, and packed anew when it must be."""
+"""A matrix is packed, brought up to date, and packed anew when it must be."""
 
-import os
 from collections import namedtuple
 from io import StringIO
 
@@ -14,7 +13,6 @@ from retrieval.embedding.models import Embedding
 from retrieval.ranking import building
 from retrieval.ranking.building import MatrixRefused, pack
 from retrieval.ranking.files import (
-    BUILDING,
     LOCK,
     MANIFEST,
     Manifest,
@@ -53,8 +51,9 @@ def files(model):
 def test_the_files_hold_what_the_database_holds(model, small_chunks):
     chosen = np.random.default_rng(2).permutation(1000)[:700]
     embed(model, chosen, VECTORS[chosen])
-    packing = pack(model)
-    assert (packing.rows, packing.total, packing.finished) == (700, 700, True)
+    seen = []
+    assert pack(model, go_on=lambda *reading: not seen.append(reading)) == 700
+    assert seen == [(256, 700), (512, 700), (700, 700)]
     manifest = Manifest.load(folder_of(model))
     assert (manifest.rows, manifest.live, len(manifest.runs)) == (700, 700, 1)
     part = open_matrix(model).parts[0]
@@ -67,26 +66,18 @@ def test_the_files_hold_what_the_database_holds(model, small_chunks):
     assert folder_of(model).stat().st_mode & 0o077 == 0
     # Packing again reads nothing.
     before = (folder_of(model) / MANIFEST).stat().st_mtime_ns
-    assert pack(model).rows == 0
+    assert pack(model) == 0
     assert (folder_of(model) / MANIFEST).stat().st_mtime_ns == before
     # A matrix may also be of nothing.
     Embedding.objects.all().delete()
     assert same_as_scan(model, QUERY) == []
 
 
-def written(model):
-    """The files of the first run, and when each was written."""
-    return {
-        path.name: (path.stat().st_ino, path.stat().st_mtime_ns, path.read_bytes())
-        for path in folder_of(model).glob("000001.*")
-    }
-
-
 def test_what_came_since_makes_a_run_of_its_own(model, small_chunks):
     embed(model, range(500), VECTORS[:500])
     pack(model)
     embed(model, range(500, 1000), VECTORS[500:])
-    assert pack(model).rows == 500
+    assert pack(model) == 500
     manifest = Manifest.load(folder_of(model))
     assert [run.rows for run in manifest.runs] == [500, 500]
     assert len(same_as_scan(model, QUERY)) == 1000
@@ -111,15 +102,16 @@ def test_removed_rows_are_noted_beside_the_runs(model):
     pack(model)
     Embedding.objects.filter(image_id__in=[3, 150, 151]).delete()
     assert ranking_method(model) == "matrix"
-    assert pack(model).rows == 0
+    assert pack(model) == 0
     manifest = Manifest.load(folder_of(model))
     assert (manifest.rows, manifest.live) == (200, 197)
-    assert [run.removed.size // 8 for run in manifest.runs] == [1, 2]
+    assert manifest.removed.size // 8 == 3
     assert len(same_as_scan(model, QUERY)) == 197
     Embedding.objects.filter(image_id=4).delete()
     embed(model, [3], VECTORS[:1])
     pack(model)
-    assert [run.removed.size // 8 for run in Manifest.load(folder_of(model)).runs[:2]] == [2, 2]
+    manifest = Manifest.load(folder_of(model))
+    assert (manifest.removed.size // 8, len(manifest.runs)) == (4, 3)
     assert len(same_as_scan(model, QUERY)) == 197
 
 
@@ -127,77 +119,45 @@ def test_many_removed_rows_are_left_out_for_good(model):
     embed(model, range(100), VECTORS[:100])
     pack(model)
     Embedding.objects.filter(image_id__lt=11).delete()
-    assert pack(model).rows == 89
+    assert pack(model) == 89
     manifest = Manifest.load(folder_of(model))
-    assert (manifest.rows, manifest.live, manifest.runs[0].removed) == (89, 89, None)
+    assert (manifest.rows, manifest.live, manifest.removed) == (89, 89, None)
 
 
-def test_packing_goes_on_where_it_was_while_the_old_matrix_answers(model, small_chunks):
+def test_the_old_matrix_answers_while_the_next_is_packed(model, small_chunks):
     embed(model, range(100), VECTORS[:100])
     pack(model)
     embed(model, range(100, 1000), VECTORS[100:])
     seen = []
-    while not (packing := pack(model, until=0)).finished:
-        seen.append(packing.rows)
+
+    def go_on(rows, total):
+        seen.append((rows, total))
         assert Manifest.load(folder_of(model)).rows == 100
         assert len(same_as_scan(model, QUERY)) == (1000 if len(seen) < 3 else 997)
         if len(seen) == 2:
             # What comes and goes meanwhile isn't mixed up.
             Embedding.objects.filter(image_id__in=[5, 200, 999]).delete()
-    assert seen == [256, 512, 768, 899]
+        return True
+
+    assert pack(model, go_on=go_on) == 899
+    assert seen == [(256, 900), (512, 900), (768, 900), (899, 900)]
     assert len(same_as_scan(model, QUERY)) == 997
-    assert BUILDING not in files(model)
     pack(model)
     assert len(same_as_scan(model, QUERY)) == 997
 
 
-def test_a_piece_that_was_damaged_is_read_again(model, small_chunks):
-    embed(model, range(1000), VECTORS)
-    assert pack(model, until=0).rows == 256
-    path = folder_of(model) / "000001.ids"
-    path.write_bytes(path.read_bytes()[:-8] + bytes(8))
-    assert pack(model, until=0).rows == 256
-    os.truncate(path, 100)
-    assert pack(model, until=0).rows == 256
-    (folder_of(model) / BUILDING).write_text("{")
-    assert pack(model).rows == 1000
-    same_as_scan(model, QUERY, limit=50)
-
-
-def test_a_half_packed_run_beside_another_matrix_is_dropped(model, small_chunks):
+def test_a_packing_that_is_ended_changes_nothing(model, small_chunks):
     embed(model, range(100), VECTORS[:100])
     pack(model)
+    before = files(model)
     embed(model, range(100, 600), VECTORS[100:600])
-    pack(model, until=0)
-    left = (folder_of(model) / BUILDING).read_text()
-    pack(model, rebuild=True)
-    assert Manifest.load(folder_of(model)).rows == 600
-    (folder_of(model) / BUILDING).write_text(left)
-    assert pack(model).rows == 0
-    assert len(same_as_scan(model, QUERY)) == 600
-
-
-def test_a_process_killed_before_it_tidies_up_leaves_the_run_in_force_alone(model, small_chunks):
-    embed(model, range(600), VECTORS[:600])
-    pack(model, until=0)
-    left = (folder_of(model) / BUILDING).read_text()
-    pack(model)
-    (folder_of(model) / BUILDING).write_text(left)
-    in_force = written(model)
-    assert pack(model, until=0).rows == 0
-    assert written(model) == in_force
-    assert (ranking_method(model), BUILDING in files(model)) == ("matrix", False)
-    assert len(same_as_scan(model, QUERY)) == 600
-
-
-def test_a_half_packed_run_beside_files_that_were_touched_is_begun_anew(model, small_chunks):
-    embed(model, range(100), VECTORS[:100])
-    pack(model)
-    embed(model, range(100, 600), VECTORS[100:600])
-    pack(model, until=0)
-    os.utime(folder_of(model) / "000001.vectors")
-    assert pack(model).rows == 500
-    assert len(Manifest.load(folder_of(model)).runs) == 2
+    assert pack(model, go_on=lambda rows, total: False) is None
+    assert files(model) == before
+    # What a killed process leaves is deleted.
+    (folder_of(model) / "000002.ids").write_bytes(bytes(80))
+    (folder_of(model) / ".000002.vectors.abc").write_bytes(bytes(80))
+    assert pack(model) == 500
+    assert len(files(model)) == len(before) + 3
     assert len(same_as_scan(model, QUERY)) == 600
 
 
@@ -205,10 +165,10 @@ def test_one_process_packs_at_a_time(model):
     embed(model, range(10), VECTORS[:10])
     with sole_writer(folder_of(model)) as held:
         assert held
-        assert pack(model).busy
+        assert pack(model) is None
         with pytest.raises(CommandError, match="Another process"):
             call_command("pack_embeddings", stderr=StringIO())
-    assert pack(model).finished
+    assert pack(model) == 10
 
 
 def test_too_little_room_is_told(model, monkeypatch):
@@ -268,4 +228,4 @@ def test_the_check_finds_every_kind_of_difference(model):
     output = StringIO()
     with pytest.raises(CommandError):
         call_command("pack_embeddings", check=True, stdout=output, stderr=StringIO())
-    assert f"{path.name} is damaged" in output.getvalue()
+    assert f"Changed since it was written: {path.name}" in output.getvalue()

@@ -3,21 +3,18 @@
 import json
 import os
 import shutil
-from dataclasses import replace
 
-import numpy as np
 import pytest
 from django.db import connection
 
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import pack
-from retrieval.ranking.current import current_matrix, lag_of
+from retrieval.ranking.current import lag_of
 from retrieval.ranking.files import (
     MANIFEST,
     Manifest,
     MatrixUnusable,
-    checksum_of,
     folder_of,
 )
 from retrieval.ranking.selectors import (
@@ -60,11 +57,10 @@ def noticed(model, reason):
 
 def packed_again(model):
     """The matrix is packed, and what was read."""
-    packing = pack(model)
-    assert packing.finished
+    rows = pack(model)
     assert ranking_method(model) == "matrix"
     same_as_scan(model, QUERY, limit=7)
-    return packing.rows
+    return rows
 
 
 def vectors_file(model):
@@ -97,18 +93,6 @@ def test_another_history_of_as_many_rows_is_noticed(model):
     )
     noticed(model, "other embeddings than the database")
     assert packed_again(model) == 60
-
-
-def test_rows_that_were_deleted_behind_the_triggers_back_are_noticed(model):
-    without_triggers("DELETE FROM retrieval_embedding WHERE image_id < 50")
-    # Not by the numbers, which nobody kept, but by the rows that are looked up each time.
-    assert ranking_method(model) == "matrix"
-    with pytest.raises(MatrixUnusable, match="not the database's") as raised:
-        current_matrix(model)
-    assert raised.value.rebuild
-    with connection.cursor() as cursor:
-        cursor.execute(recounted(model))
-    assert packed_again(model) == 10
 
 
 def test_an_emptied_table_is_noticed(model):
@@ -145,15 +129,15 @@ def test_a_truncated_or_missing_file_is_noticed(model, kind):
     assert packed_again(model) == 60
 
 
-def test_a_file_that_was_only_copied_is_compared_with_its_checksum_and_kept(model):
+def test_a_file_that_was_copied_is_not_used(model):
     path = vectors_file(model)
     shutil.copy(path, path.with_suffix(".copy"))
     os.replace(path.with_suffix(".copy"), path)
     noticed(model, "Changed since it was written")
-    assert packed_again(model) == 0
+    assert packed_again(model) == 60
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 99}', '{"format": 1}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 99}', '{"format": 2}'])
 def test_a_manifest_that_says_nothing_is_packed_over(model, text):
     (folder_of(model) / MANIFEST).write_text(text)
     noticed(model, "manifest")
@@ -171,22 +155,6 @@ def test_files_of_another_model_are_noticed(model):
     noticed(other, "Changed since it was written")
     assert packed_again(other) == 60
     same_as_scan(model, QUERY)
-
-
-def test_wrong_vectors_in_files_that_look_right_are_noticed(model):
-    """As a fault of the program that packed them would leave them."""
-    folder, path = folder_of(model), vectors_file(model)
-    path.write_bytes(np.roll(np.fromfile(path, np.float16), 16).tobytes())
-    manifest = Manifest.load(folder)
-    run = manifest.runs[0]
-    forged = run.vectors.at(folder, path.name, checksum=checksum_of(path))
-    replace(manifest, runs=(replace(run, vectors=forged),)).save(folder)
-    assert ranking_method(model) == "matrix"
-    with pytest.raises(MatrixUnusable, match="not the database's") as raised:
-        current_matrix(model)
-    assert raised.value.rebuild
-    same_as_scan(model, QUERY, limit=7)
-    assert packed_again(model) == 60
 
 
 def test_matrices_can_be_switched_off(model, settings):

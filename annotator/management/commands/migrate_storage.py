@@ -18,7 +18,7 @@ class Command(BaseCommand):
     """migrate_storage --from PLACE --to PLACE"""
 
     help = (
-        "Copy the files that the database names, and matrices, from VAR_DIR to a bucket or back, "
+        "Copy the files that the database names from VAR_DIR to a bucket or back, "
         "and compare each with its SHA-256. What is there already and the same is left; a command "
         "that was killed goes on when it is run again. The exit status is 1 if a file was missing "
         "or damaged."

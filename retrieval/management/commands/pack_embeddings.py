@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from core.commands import ServiceCommand
-from core.commands.progress import SECONDS_BETWEEN_LINES, Progress
+from core.commands.progress import Progress
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import pack, verify_matrix
@@ -17,8 +16,7 @@ from retrieval.ranking.files import folder_of
 class Command(ServiceCommand):
     help = (
         "Pack the embeddings of a model, or of each, into a matrix under VAR_DIR from which images "
-        "are ranked at the memory's speed, or update that. Workers do it automatically; a command "
-        "that was killed continues when it is run again."
+        "are ranked at the memory's speed, or update that. Workers do it automatically."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -26,8 +24,8 @@ class Command(ServiceCommand):
         parser.add_argument(
             "--check",
             action="store_true",
-            help="pack nothing; compare every file with its checksum and every vector with the "
-            "database, and exit with 1 if any differs",
+            help="pack nothing; compare every vector with the database, and exit with 1 if any "
+            "differs",
         )
         parser.add_argument("--rebuild", action="store_true", help="read everything again")
 
@@ -45,18 +43,16 @@ class Command(ServiceCommand):
             raise CommandError(f"Wrong: {', '.join(wrong)}.")
 
     def _pack(self, model: EmbeddingModel, options: dict[str, Any]) -> bool:
-        show = Progress("embeddings", quiet=options["verbosity"] < 1)
-        rebuild = options["rebuild"]
-        while True:
-            packing = pack(model, until=time.monotonic() + SECONDS_BETWEEN_LINES, rebuild=rebuild)
-            if packing.busy:
-                raise CommandError(f"Another process is packing the matrix of {model}.")
-            if packing.finished:
-                break
-            show(packing.rows, packing.total)
-        show.close()
+        def go_on(rows: int, total: int) -> bool:
+            show(rows, total)
+            return True
+
+        with Progress("embeddings", quiet=options["verbosity"] < 1) as show:
+            rows = pack(model, rebuild=options["rebuild"], go_on=go_on)
+        if rows is None:
+            raise CommandError(f"Another process is packing the matrix of {model}.")
         if options["verbosity"]:
-            read = f"{packing.rows:,} embeddings read" if packing.total else "up to date"
+            read = f"{rows:,} embeddings read" if rows else "up to date"
             self.stdout.write(f"{model}: {read}, in {folder_of(model)}")
         return True
 

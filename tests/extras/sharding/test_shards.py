@@ -34,7 +34,7 @@ from retrieval.embedding.embedding_models import (
     embedding_model_get_or_create,
 )
 from retrieval.embedding.models import Embedding
-from retrieval.ranking import current, selectors
+from retrieval.ranking import selectors
 from retrieval.ranking.building import pack
 from retrieval.ranking.files import Manifest, MatrixUnusable, folder_of
 from retrieval.ranking.rankers import RANKERS
@@ -200,7 +200,7 @@ def test_rankings_are_those_of_the_database(hold, animals, caplog, tmp_path):
     data = bytearray(path.read_bytes())
     data[:40] = bytes(40)
     path.write_bytes(data)
-    assert not Manifest.load(folder).runs[0].vectors.whole(folder)
+    assert Manifest.load(folder).touched(folder) == [name]
     caplog.clear()
     same_as_scan(model, queries[0], limit=30)
     assert "doesn't rank" in caplog.text
@@ -439,8 +439,6 @@ def test_what_shards_hold_together_is_compared_with_the_database(redis, monkeypa
         rank = {"model": model, "text_vector": vectors[0], "limit": 20}
         wanted = rank_images(**rank, scan=True)
         monkeypatch.setattr(selectors, "_by_scan", scanned)
-        # The rows whose vectors each ranking compares happen to be others.
-        monkeypatch.setattr(current.random, "randrange", lambda rows: 0)
         assert (rank_images(**rank), scans) == (wanted, [])
         # It is as if an embedding had been stored before its moment without anybody's notice.
         without_triggers(
