@@ -33,7 +33,6 @@ from releases.formats.writing import (
     SPLIT_NAMES,
     batches,
     counted,
-    pair_columns,
     percent,
     plain,
     share,
@@ -45,11 +44,10 @@ from releases.snapshot.certificates import certificates
 from releases.snapshot.figures import (
     Spread,
     by_split,
-    count_per_query,
     grouped,
     judging_seconds,
+    pairs_per_query,
     release_reliability,
-    votes_of_pairs,
 )
 from releases.snapshot.licenses import UNKNOWN, License, license_of
 from releases.snapshot.qrels import is_rerankable
@@ -267,14 +265,12 @@ def facts_of(snapshot: Snapshot) -> Facts:
 
 def split_facts(snapshot: Snapshot, split: str) -> SplitFacts:
     """Counts of the judged pairs of a split."""
-    pairs = pair_columns(snapshot).of_split(snapshot, split)
-    ids = list(snapshot.queries_of(split))
-    judged = count_per_query(ids, pairs.query_ids)
-    relevant = count_per_query(ids, pairs.query_ids[pairs.relevant])
+    counts = pairs_per_query(snapshot, list(snapshot.queries_of(split)))
+    judged, relevant = counts["judged"], counts["relevant"]
     return SplitFacts(
         name=SPLIT_NAMES[split],
-        pairs=len(pairs.query_ids),
-        relevant=int(pairs.relevant.sum()),
+        pairs=int(judged.sum()),
+        relevant=int(relevant.sum()),
         judged_per_query=Spread.of(judged),
         relevant_per_query=Spread.of(relevant),
         without_relevant=int((relevant == 0).sum()),
@@ -297,7 +293,7 @@ def label_facts(snapshot: Snapshot) -> LabelFacts:
         timed=len(timed),
         sources=sorted(sources.items(), key=lambda item: (-item[1], item[0])),
         votes=_counts(votes),
-        agreement=release_reliability(*votes_of_pairs(snapshot)),
+        agreement=release_reliability(snapshot),
     )
 
 
@@ -305,9 +301,7 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
     """Counts of the candidate lists and the fixed lists."""
     queries = snapshot.labeled_queries.values()
     listed = [query for query in queries if query.list_size]
-    table = pq.read_table(snapshot.path("pairs"), columns=["query_id", "rank"])
-    ranked = table.filter(pc.is_valid(table["rank"]))["query_id"].to_numpy()
-    judged = count_per_query([query.query_id for query in listed], ranked)
+    judged = pairs_per_query(snapshot, [query.query_id for query in listed])["listed"]
     labels = snapshot.fixed_labels
     flags = [
         [labels.get((query_id, one.image_id)) for one in entries]

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
 from labeling.candidates.stopping import RELEVANT
 from labeling.judging.reliability import Reliability, reliability
 from releases.snapshot.snapshot import Snapshot, SnapshotQuery
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,46 +59,33 @@ def grouped(
     return [(key, by_split(groups[key])) for key in order]
 
 
-def count_per_query(ids: Sequence[int], query_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How often each of the ascending `ids` occurs among the ascending `query_ids`."""
-    queries = np.array(ids, dtype=np.int64)
-    right = np.searchsorted(query_ids, queries, side="right")
-    return np.asarray(right - np.searchsorted(query_ids, queries, side="left"))
+def pairs_per_query(snapshot: Snapshot, query_ids: Sequence[int]) -> dict[str, Ints]:
+    """How many images were `judged` for each of these queries, how many of those are `relevant`,
+    and how many are `listed` in its candidate list: (q,) each, by query id."""
+    counts = """
+        SELECT count(image_id) AS judged, count(image_id) FILTER (relevant) AS relevant,
+               count(rank) AS listed
+          FROM unnest($ids) queries(query_id) LEFT JOIN pairs USING (query_id)
+         GROUP BY query_id ORDER BY query_id
+    """
+    table = snapshot.sql(counts, ids=query_ids).to_arrow_table()
+    return {name: table[name].to_numpy() for name in table.column_names}
 
 
 def judging_seconds(snapshot: Snapshot) -> npt.NDArray[np.float64]:
     """The seconds of each judgment whose time is known."""
-    table = pq.read_table(snapshot.path("judgments"), columns=["seconds"])
-    seconds: npt.NDArray[np.float64] = table["seconds"].to_numpy()
-    return seconds[seconds > 0]
+    timed = snapshot.sql("SELECT seconds FROM judgments WHERE seconds > 0 ORDER BY seconds")
+    seconds: npt.NDArray[np.float64] = timed.to_arrow_table()["seconds"].to_numpy()
+    return seconds
 
 
-def votes_of_pairs(snapshot: Snapshot) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """The relevances that people gave, by name, and how many gave each to each judged pair
-    (pairs, relevances)."""
-    table = pq.read_table(snapshot.path("judgments"), columns=["query_id", "image_id", "relevance"])
-    relevances, given = np.unique(
-        table["relevance"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True
-    )
-    pair = pair_places(table["query_id"].to_numpy(), table["image_id"].to_numpy())
-    votes = np.zeros((int(pair.max(initial=-1)) + 1, len(relevances)), dtype=np.int64)
-    np.add.at(votes, (pair, given), 1)
-    return relevances.tolist(), votes
-
-
-def release_reliability(relevances: list[str], votes: npt.NDArray[np.int64]) -> Reliability:
-    """The agreement over the pairs that two people or more judged, from `votes_of_pairs`. Unsure
-    counts as not relevant, as in a release."""
-    said = np.array(relevances, dtype=str) == RELEVANT
-    return reliability(np.stack([votes @ ~said, votes @ said], axis=1).astype(float))
-
-
-def pair_places(
-    owners: npt.NDArray[np.int64], images: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Of each judgment (n,) the place of its pair among the judged ones. Rows come by query and
-    image, so that a pair's judgments are adjacent."""
-    begins = np.ones(len(owners), dtype=np.int64)
-    begins[1:] = (owners[1:] != owners[:-1]) | (images[1:] != images[:-1])
-    places: npt.NDArray[np.int64] = np.cumsum(begins) - 1
-    return places
+def release_reliability(snapshot: Snapshot) -> Reliability:
+    """The agreement over the pairs that two people or more judged. Unsure counts as not relevant,
+    as in a release."""
+    votes = """
+        SELECT count(*) FILTER (relevance <> $relevant) AS no,
+               count(*) FILTER (relevance = $relevant) AS yes
+          FROM judgments GROUP BY query_id, image_id
+    """
+    said = snapshot.sql(votes, relevant=RELEVANT).to_arrow_table()
+    return reliability(np.stack([said["no"], said["yes"]], axis=1))

@@ -8,9 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from releases.snapshot.snapshot import Snapshot
 
 MANIFEST_FILE: Final = "manifest.json"
@@ -36,15 +33,20 @@ class Counts:
 
 def counts_of(snapshot: Snapshot) -> Counts:
     """Count what a snapshot holds."""
-    splits = [query.split for query in snapshot.queries.values()]
     header = snapshot.header
-    relevant = pq.read_table(snapshot.path("pairs"), columns=["relevant"])["relevant"]
-    judgments = int(pq.read_metadata(snapshot.path("judgments")).num_rows)
+    [(val, test, pairs, positives, judgments)] = snapshot.sql(
+        """
+        SELECT (SELECT count(*) FROM queries WHERE split = 'val'),
+               (SELECT count(*) FROM queries WHERE split = 'test'),
+               (SELECT count(*) FROM pairs), (SELECT count(*) FROM pairs WHERE relevant),
+               (SELECT count(*) FROM judgments)
+        """
+    ).fetchall()
     return Counts(
-        val_queries=splits.count("val"),
-        test_queries=splits.count("test"),
-        pairs=None if not header.negatives_known else len(relevant),
-        positives=int(pc.sum(relevant).as_py() or 0),
+        val_queries=val,
+        test_queries=test,
+        pairs=pairs if header.negatives_known else None,
+        positives=positives,
         judgments=None if header.annotators is None else judgments,
         images=snapshot.image_count,
     )

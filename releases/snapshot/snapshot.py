@@ -37,7 +37,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,9 +45,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core import __version__
+from core.table_queries import query_tables
 from labeling.judging.grades import HIGHEST
 from releases.snapshot.qrels import Qrels
 from releases.snapshot.release_files import JudgmentRow
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+    from pyarrow.dataset import Dataset
 
 HEADER_FILE: Final = "release.json"
 #: The folder, beside a snapshot's, of the same without labels of the test split.
@@ -448,11 +453,11 @@ class Snapshot:
     @cached_property
     def fixed_labels(self) -> dict[tuple[int, int], bool]:
         """(query id, image id) -> relevance of the judged images of the fixed lists."""
-        listed = {(one.query_id, one.image_id) for one in self.fixed()}
+        labels = self.sql(
+            "SELECT query_id, image_id, relevant FROM fixed JOIN pairs USING (query_id, image_id)"
+        )
         return {
-            (pair.query_id, pair.image_id): pair.relevant
-            for pair in self.pairs()
-            if (pair.query_id, pair.image_id) in listed
+            (query_id, image_id): relevant for query_id, image_id, relevant in labels.fetchall()
         }
 
     @property
@@ -547,6 +552,17 @@ class Snapshot:
     def path(self, table: str) -> Path:
         """Where a table's file is."""
         return self.directory / f"{table}.parquet"
+
+    def table(self, name: str) -> Dataset:
+        """A table, to be queried; a column that an earlier version didn't write is null."""
+        from pyarrow.dataset import dataset  # imports pandas where it is installed
+
+        return dataset(self.path(name), schema=schema_of(TABLES[name]))
+
+    def sql(self, statement: str, /, **values: Any) -> DuckDBPyRelation:
+        """Query the tables by their names; see `query_tables`."""
+        named = {name: self.table(name) for name in TABLES if name in statement}
+        return query_tables(statement, named, **values)
 
     def _rows_if_any(self, table: str, row: type[Row]) -> Iterator[Row]:
         """None where an earlier version wrote the snapshot, or a benchmark was imported."""

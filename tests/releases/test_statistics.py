@@ -17,7 +17,6 @@ from releases.statistics.drawing import TOTAL_WIDTH
 from releases.statistics.numbers import (
     COUNT_EDGES,
     RANKS,
-    found_by_rank,
     release_statistics,
     summary,
 )
@@ -136,19 +135,6 @@ def test_what_is_found_by_rank(tmp_path: Path) -> None:
     assert shares["Species"] == {at: float(at >= 100) for at in RANKS}
     assert shares[""][5] == pytest.approx(1 / 6)
     assert [line["queries"] for line in ranks["lines"]] == [2, 1, 1]
-
-
-@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 6000)), max_size=60), st.integers(0, 5))
-def test_shares_rise_with_the_rank_and_end_at_those_in_the_list(
-    found: list[tuple[int, int]], missed: int
-) -> None:
-    owners = np.array([owner for owner, _ in found], dtype=np.int64)
-    ranks = np.array([rank for _, rank in found], dtype=np.int64)
-    totals = {owner: int((owners == owner).sum()) + missed for owner in set(owners.tolist())}
-    for owner, shares in found_by_rank(ranks, owners, totals).items():
-        assert shares == sorted(shares)
-        inside = sum(1 <= rank <= RANKS[-1] for one, rank in found if one == owner)
-        assert shares[-1] == inside / totals[owner]
 
 
 @given(st.lists(st.integers(0, 20_000), min_size=1))
