@@ -5,12 +5,11 @@ Pure: it reads two snapshots and gives plain data (for JSON) and sentences.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, TypeVar
+from dataclasses import asdict, astuple, dataclass, field
+from typing import Any, Final
 
-from releases.snapshot.snapshot import Pair, Snapshot, SnapshotQuery
+from core.table_queries import query_tables
+from releases.snapshot.snapshot import Snapshot, SnapshotQuery
 
 #: The fields of JudgmentChanges that count pairs, with what they say of one.
 JUDGMENT_CHANGES: Final = {
@@ -20,8 +19,19 @@ JUDGMENT_CHANGES: Final = {
     "no_longer_judged": "no longer judged",
 }
 
-Key = tuple[int, int]
-Value = TypeVar("Value")
+#: The counts of JudgmentChanges, in their order.
+_PAIRS: Final = """
+WITH compared AS (
+    SELECT query_id, before.relevant AS was, after.relevant AS now
+      FROM before FULL JOIN after USING (query_id, image_id)
+)
+SELECT query_id,
+       count(*) FILTER (NOT was AND now), count(*) FILTER (was AND NOT now),
+       count(*) FILTER (was IS NULL), count(*) FILTER (was IS NULL AND now),
+       count(*) FILTER (now IS NULL), count(*) FILTER (now IS NULL AND was),
+       count(*) FILTER (was = now)
+  FROM compared GROUP BY query_id ORDER BY query_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +77,6 @@ class JudgmentChanges:
         """Whether any pair changed."""
         return any(getattr(self, name) for name in JUDGMENT_CHANGES)
 
-    def add(self, other: JudgmentChanges) -> None:
-        """Add another's counts to these."""
-        for name, count in asdict(other).items():
-            setattr(self, name, getattr(self, name) + count)
-
 
 @dataclass(slots=True)
 class Difference:
@@ -106,16 +111,19 @@ class Difference:
 
 
 def compare(old: Snapshot, new: Snapshot) -> Difference:
-    """What changed from `old` to `new`; streams the pairs of both."""
+    """What changed from `old` to `new`."""
     header = old.header
     found = Difference(
         previous={"name": header.name, "version": header.version, "made_at": header.made_at}
     )
-    by_query, sizes = _pairs(old, new)
-    _queries(found, old, new, sizes)
-    for query_id in sorted(by_query):
-        changes = by_query[query_id]
-        found.judgments.add(changes)
+    tables = {"before": old.table("pairs"), "after": new.table("pairs")}
+    rows = query_tables(_PAIRS, tables).fetchall()
+    by_query = {query_id: JudgmentChanges(*counts) for query_id, *counts in rows}
+    _queries(found, old, new, by_query)
+    common = {key: by_query[key] for key in by_query if key in old.queries and key in new.queries}
+    sums = map(sum, zip(*map(astuple, common.values()), strict=True))
+    found.judgments = JudgmentChanges(*sums)
+    for query_id, changes in common.items():
         if changes.any:
             query = new.queries[query_id]
             named = {"query_id": query_id, "text": query.text, "split": query.split}
@@ -158,12 +166,12 @@ def without_test_labels(difference: dict[str, Any]) -> dict[str, Any]:
 
 
 def _queries(
-    found: Difference, old: Snapshot, new: Snapshot, sizes: dict[int, tuple[int, int]]
+    found: Difference, old: Snapshot, new: Snapshot, pairs: dict[int, JudgmentChanges]
 ) -> None:
     for query_id, query in new.queries.items():
         before = old.queries.get(query_id)
         if before is None:
-            found.added.append(_query_of(query, new, sizes))
+            found.added.append(_query_of(query, new, pairs))
             continue
         for changes, was, now in (
             (found.reworded, before.text, query.text),
@@ -175,21 +183,21 @@ def _queries(
             if was != now:
                 changes.append(Changed(query_id, query.text, was, now))
     found.dropped += [
-        _query_of(query, old, sizes)
+        _query_of(query, old, pairs)
         for query_id, query in old.queries.items()
         if query_id not in new.queries
     ]
 
 
-def _query_of(query: SnapshotQuery, of: Snapshot, sizes: dict[int, tuple[int, int]]) -> QueryOf:
-    judged, relevant = sizes.get(query.query_id, (0, 0))
+def _query_of(query: SnapshotQuery, of: Snapshot, pairs: dict[int, JudgmentChanges]) -> QueryOf:
+    own = pairs.get(query.query_id, JudgmentChanges())
     return QueryOf(
         query_id=query.query_id,
         text=query.text,
         split=query.split,
         category=query.category,
-        judged=None if not of.header.negatives_known else judged,
-        relevant=relevant,
+        judged=own.newly_judged + own.no_longer_judged if of.header.negatives_known else None,
+        relevant=own.newly_relevant + own.no_longer_relevant,
     )
 
 
@@ -205,51 +213,3 @@ def _corpus(old: Snapshot, new: Snapshot) -> dict[str, Any]:
         "species": [was.corpus_species, now.corpus_species],
         "fingerprint": [was.corpus_fingerprint, now.corpus_fingerprint],
     }
-
-
-def _pairs(
-    old: Snapshot, new: Snapshot
-) -> tuple[dict[int, JudgmentChanges], dict[int, tuple[int, int]]]:
-    """The changes of each query that both have, and (judged, relevant) of the others."""
-    common = old.queries.keys() & new.queries.keys()
-    changes: dict[int, JudgmentChanges] = defaultdict(JudgmentChanges)
-    judged: Counter[int] = Counter()
-    relevant: Counter[int] = Counter()
-    for (query_id, _), was, now in _aligned(old.pairs(), new.pairs()):
-        if query_id not in common:
-            judged[query_id] += 1
-            relevant[query_id] += bool(was) or bool(now)
-        else:
-            _count(changes[query_id], was, now)
-    return changes, {query_id: (judged[query_id], relevant[query_id]) for query_id in judged}
-
-
-def _count(changes: JudgmentChanges, was: bool | None, now: bool | None) -> None:
-    if was is None:
-        changes.newly_judged += 1
-        changes.newly_relevant += bool(now)
-    elif now is None:
-        changes.no_longer_judged += 1
-        changes.no_longer_relevant += was
-    elif was == now:
-        changes.unchanged += 1
-    elif now:
-        changes.became_relevant += 1
-    else:
-        changes.became_not_relevant += 1
-
-
-def _aligned(
-    old: Iterator[Pair], new: Iterator[Pair]
-) -> Iterator[tuple[Key, bool | None, bool | None]]:
-    """(key, relevance before, relevance now) of every pair of two ascending streams; None where a
-    stream doesn't have it."""
-    was, now = next(old, None), next(new, None)
-    while was is not None or now is not None:
-        key = min((one.query_id, one.image_id) for one in (was, now) if one is not None)
-        before = after = None
-        if was is not None and (was.query_id, was.image_id) == key:
-            before, was = was.relevant, next(old, None)
-        if now is not None and (now.query_id, now.image_id) == key:
-            after, now = now.relevant, next(new, None)
-        yield key, before, after
