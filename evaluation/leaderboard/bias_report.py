@@ -11,9 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from evaluation.leaderboard.selectors import BoardRuns, cached
 from evaluation.leaderboard.tables import BOTH, Ids, printed
@@ -124,23 +121,17 @@ def bias_report(board: BoardRuns, split: str, measure: str, first: int) -> BiasR
 def origins(snapshot: Snapshot, query_ids: Ids) -> tuple[Origin, ...]:
     """Where the judged images of some queries came from, most judgments first; none where single
     judgments aren't known."""
-    of_queries = pc.field("query_id").isin(pa.array(query_ids))
-    keys = ["query_id", "image_id"]
-    pairs = pq.read_table(snapshot.path("pairs"), columns=[*keys, "relevant"], filters=of_queries)
-    judged = pq.read_table(
-        snapshot.path("judgments"), columns=[*keys, "source"], filters=of_queries
+    rows = snapshot.sql(
+        """
+        SELECT source, sum(judgments), count(*), count(*) FILTER (relevant) FROM (
+            SELECT source, query_id, image_id, count(*) AS judgments FROM judgments
+             WHERE query_id IN (SELECT unnest($query_ids)) GROUP BY ALL
+        ) LEFT JOIN pairs USING (query_id, image_id)
+         GROUP BY source ORDER BY sum(judgments) DESC, source
+        """,
+        query_ids=query_ids.tolist(),
     )
-    by_source = (
-        judged.group_by(["source", *keys])
-        .aggregate([([], "count_all")])
-        .join(pairs, keys)
-        .group_by("source")
-        .aggregate([("count_all", "sum"), ("image_id", "count"), ("relevant", "sum")])
-    )
-    columns = ("source", "count_all_sum", "image_id_count", "relevant_sum")
-    rows = zip(*(by_source[name].to_pylist() for name in columns), strict=True)
-    found = [Origin(source, judgments, n, hits or 0) for source, judgments, n, hits in rows]
-    return tuple(sorted(found, key=lambda one: (-one.judgments, one.source)))
+    return tuple(Origin(*row) for row in rows.fetchall())
 
 
 def model_rows(report: BiasReport) -> list[list[str]]:
