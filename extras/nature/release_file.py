@@ -14,71 +14,48 @@ BAND meters; months and years are those in UTC.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from math import floor
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-
-from core.geo_grid import BAND, CELL
+from core.geo_grid import BAND, cell_sql
 from releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from releases.formats.writing import PairColumns, pair_columns, spreadsheet_text, write_csv
+from releases.formats.writing import spreadsheet_text, write_csv
 from releases.snapshot.snapshot import Snapshot
 
 COLUMNS: Final = ("query_id", "what", "value", "relevant", "judged")
 WHAT: Final = ("month", "year", "elevation", "place", "species")
 
+_SOUTH, _WEST = cell_sql("latitude", "longitude")
+_COUNTS: Final = f"""
+WITH seen AS (
+    SELECT query_id, relevant, try_cast(substr(observed_at, 6, 2) AS INT)::TEXT AS month,
+           try_cast(substr(observed_at, 1, 4) AS INT)::TEXT AS year,
+           (floor(elevation / {BAND})::INT * {BAND})::TEXT AS elevation,
+           {_SOUTH} || ' ' || {_WEST} AS place, nullif(scientific_name, '') AS species
+      FROM pairs JOIN images USING (image_id)
+)
+SELECT query_id, what, value, count(*) FILTER (relevant) AS found, count(*)
+  FROM (UNPIVOT seen ON {", ".join(WHAT)} INTO NAME what VALUE value)
+ GROUP BY query_id, what, value HAVING found > 0
+ ORDER BY query_id, list_position($what, what), try_cast(value AS INT), format('{{:>5}}', value)
+"""
+
 
 def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write both files; none of a split of whose relevant images nothing of it is known."""
-    pairs = pair_columns(snapshot)
-    files = []
-    for name, access, chosen in (
-        ("nature.csv", Access.LABELS, pairs),
-        ("nature_val.csv", Access.OPEN, pairs.of_split(snapshot, "val")),
-    ):
-        if lines := list(_lines(snapshot, chosen)):
-            files.append(write_csv(directory, name, access, COLUMNS, lines))
-    return files
-
-
-def _lines(snapshot: Snapshot, pairs: PairColumns) -> Iterator[tuple[Any, ...]]:
-    """The rows, by query and kind, with the values that a relevant image has."""
-    order = np.argsort(pairs.image_ids, kind="stable")
-    image_ids = pairs.image_ids[order]
-    judged: Counter[tuple[int, int, int | str]] = Counter()
-    relevant: Counter[tuple[int, int, int | str]] = Counter()
-    for image in snapshot.images():
-        values: list[tuple[int, int | str]] = []
-        if image.observed_at:
-            values += [(0, int(image.observed_at[5:7])), (1, int(image.observed_at[:4]))]
-        if image.elevation is not None:
-            values.append((2, floor(image.elevation / BAND) * BAND))
-        if image.latitude is not None and image.longitude is not None:
-            south, west = (
-                min(floor(one / CELL) * CELL, most - CELL)
-                for one, most in ((image.latitude, 90), (image.longitude, 180))
-            )
-            values.append((3, f"{south} {west}"))
-        if image.scientific_name:
-            values.append((4, spreadsheet_text(image.scientific_name)))
-        begin, end = np.searchsorted(image_ids, [image.image_id, image.image_id + 1])
-        for at in order[begin:end].tolist():
-            query_id = int(pairs.query_ids[at])
-            keys = [(query_id, *value) for value in values]
-            judged.update(keys)
-            if pairs.relevant[at]:
-                relevant.update(keys)
-
-    def place(key: tuple[int, int, int | str]) -> tuple[Any, ...]:
-        query_id, what, value = key
-        return query_id, what, value if isinstance(value, int) else value.rjust(5)
-
-    for key in sorted(relevant, key=place):
-        query_id, what, value = key
-        yield query_id, WHAT[what], value, relevant[key], judged[key]
+    lines = [
+        (query_id, what, spreadsheet_text(value) if what == "species" else value, *counts)
+        for query_id, what, value, *counts in snapshot.sql(_COUNTS, what=WHAT).fetchall()
+    ]
+    val = snapshot.queries_of("val")
+    return [
+        write_csv(directory, name, access, COLUMNS, rows)
+        for name, access, rows in (
+            ("nature.csv", Access.LABELS, lines),
+            ("nature_val.csv", Access.OPEN, [line for line in lines if line[0] in val]),
+        )
+        if rows
+    ]
 
 
 FORMAT = Format(
