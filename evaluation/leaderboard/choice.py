@@ -24,7 +24,7 @@ from evaluation.leaderboard.tables import (
     subsets,
 )
 from evaluation.runs.models import Run
-from evaluation.scoring.measures import HEADLINES, parse_measure
+from evaluation.scoring.measures import HEADLINES, mean_title, parse_measure
 
 #: The table of every measure over all queries, beside those of `GROUPINGS`.
 MEASURES: Final = "measures"
@@ -192,13 +192,3 @@ def columns_of(choice: Choice, runs: BoardRuns, board: Board) -> tuple[Column, .
         return measure_columns([*shown, choice.measure], whole)
     parts = subsets(board.query_ids, runs.queries, choice.view)
     return subset_columns(choice.measure, (whole, *parts))
-
-
-def mean_title(key: str, task: str = Run.Task.FULL) -> str:
-    """What the mean of a measure is called: "mAP@50".
-
-    Measures over the whole of the fixed lists are called without their cut-off, as in the paper.
-    """
-    measure = parse_measure(key)
-    whole = task == Run.Task.RERANK and key in HEADLINES[task]
-    return measure.kind.headline if whole else measure.mean_name

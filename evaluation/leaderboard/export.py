@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
 from evaluation.leaderboard import page, statistics
-from evaluation.leaderboard.choice import Choice, mean_title
+from evaluation.leaderboard.choice import Choice
 from evaluation.leaderboard.latex import leaderboard_tex
 from evaluation.leaderboard.selectors import BoardRuns, published_runs
 from evaluation.leaderboard.tables import (
@@ -32,7 +32,7 @@ from evaluation.leaderboard.tables import (
 )
 from evaluation.runs.models import Run
 from evaluation.runs.services import CARD_FIELDS
-from evaluation.scoring.measures import HEADLINES
+from evaluation.scoring.measures import HEADLINES, mean_title
 from releases.formats.writing import spreadsheet_text
 from releases.models import Release
 

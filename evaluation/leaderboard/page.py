@@ -11,7 +11,7 @@ from django.http import Http404
 from django.utils.safestring import SafeString
 
 from evaluation.leaderboard import charts, statistics
-from evaluation.leaderboard.choice import MEASURES, Choice, columns_of, mean_title
+from evaluation.leaderboard.choice import MEASURES, Choice, columns_of
 from evaluation.leaderboard.selectors import FEWEST_JUDGED, JUDGED, BoardRuns, version_board
 from evaluation.leaderboard.tables import (
     ALL,
@@ -29,7 +29,7 @@ from evaluation.leaderboard.tables import (
     table,
 )
 from evaluation.runs.models import Run
-from evaluation.scoring.measures import parse_measure
+from evaluation.scoring.measures import mean_title, parse_measure
 from releases.charts import MOST_SHAPES
 from releases.models import Release
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from core.access import Role, at_least
 from core.address_choices import chosen, chosen_id, chosen_page
 from evaluation.leaderboard import run_page as page
-from evaluation.leaderboard.choice import mean_title, read_measure, visible
+from evaluation.leaderboard.choice import read_measure, visible
 from evaluation.leaderboard.selectors import BoardRuns, splits_of
 from evaluation.leaderboard.tables import GROUPINGS, SPLITS, printed, ranks_among
 from evaluation.runs.forms import JudgeForm
@@ -30,7 +30,7 @@ from evaluation.runs.selectors import (
 )
 from evaluation.runs.store import RunDamaged
 from evaluation.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
-from evaluation.scoring.measures import HEADLINES
+from evaluation.scoring.measures import HEADLINES, mean_title
 from labeling.queries.models import Query
 from releases.access import labels_visible_to
 from releases.models import Release

@@ -12,7 +12,7 @@ from core.jobs.models import Job
 from evaluation.runs.models import Run, RunScores
 from evaluation.runs.selectors import NoSnapshot, can_delete, can_edit, can_publish, release_queries
 from evaluation.scoring import hidden
-from evaluation.scoring.measures import HEADLINES, parse_measure
+from evaluation.scoring.measures import HEADLINES, mean_title
 from releases.access import labels_visible_to
 from releases.selectors import LONG_FIELDS
 
@@ -99,7 +99,7 @@ def _figures(user: Any, run: Run, scores: RunScores | None) -> list[tuple[str, s
     means = split_means(user, run, scores) if scores is not None else {}
     usual = HEADLINES[run.task][0]
     return [
-        (split, parse_measure(key).mean_name, 100 * by_measure[key])
+        (split, mean_title(key, run.task), 100 * by_measure[key])
         for split, by_measure in means.items()
         for key in [usual if usual in by_measure else hidden.MEASURES[0]]
     ]

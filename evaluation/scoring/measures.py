@@ -349,3 +349,13 @@ HEADLINES: Final = {
     task: tuple(Measure(kind.name, k).key for kind in KINDS.values() if kind.headline)
     for task, k in HEADLINE_CUTS.items()
 }
+
+
+def mean_title(key: str, task: str = "full") -> str:
+    """What a task's pages call the mean of a measure: "mAP@50".
+
+    Measures over the whole of the fixed lists are called without their cut-off, as in the paper.
+    """
+    measure = parse_measure(key)
+    whole = task == "rerank" and key in HEADLINES[task]
+    return measure.kind.headline if whole else measure.mean_name

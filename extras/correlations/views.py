@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from core.access import require_evaluator
 from core.address_choices import chosen
-from evaluation.leaderboard.choice import mean_title, read_measure, visible
+from evaluation.leaderboard.choice import read_measure, visible
 from evaluation.leaderboard.selectors import (
     BoardRuns,
     board_runs,
@@ -25,7 +25,7 @@ from evaluation.leaderboard.selectors import (
 from evaluation.leaderboard.tables import SPLITS
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
-from evaluation.scoring.measures import HEADLINES
+from evaluation.scoring.measures import HEADLINES, mean_title
 from extras.correlations.matrix import Correlations, correlations, read_scores
 from releases.access import other_versions
 from releases.models import Release

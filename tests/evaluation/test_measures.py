@@ -11,6 +11,7 @@ from evaluation.scoring.measures import (
     HEADLINES,
     KINDS,
     Measure,
+    mean_title,
     parse_measure,
     parse_measures,
 )
@@ -60,6 +61,8 @@ def test_the_headlines_are_those_of_the_paper_and_hidden_labels_show_two():
         "rerank": ("AP@100", "nDCG@100", "RR@100"),
     }
     assert (hidden.MEASURES, hidden.DEPTH) == (("AP@50", "nDCG@50"), 50)
+    titles = {task: [mean_title(key, task) for key in keys] for task, keys in HEADLINES.items()}
+    assert titles == {"full": ["mAP@50", "nDCG@50", "MRR@50"], "rerank": ["AP", "nDCG", "MRR"]}
 
 
 def test_more_judged_images_are_no_better_ranking():
