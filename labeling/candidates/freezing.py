@@ -55,21 +55,19 @@ class ListRefused(JobFailed):
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """The rankings for one list by each of its models, and the counts of the corpus at that
-    moment.
-    """
+    """A list's ranking by each of its models, and the counts of the corpus at that moment."""
 
     requested: CandidateList
     models: Sequence[EmbeddingModel]
     vectors: Sequence[list[float]]
-    """Of the text, by each model."""
+    """The text's vector under each model."""
     frozen_at: datetime
     counts: CorpusCounts
     depth: int
     rankings: Sequence[Sequence[Place]]
-    """By each model, best first."""
+    """Each model's, best first."""
     order: Sequence[Place]
-    """All of them fused; of one model its own."""
+    """The rankings fused; with one model, its ranking."""
 
 
 def list_freeze(
@@ -77,41 +75,41 @@ def list_freeze(
 ) -> CandidateList | None:
     """Rank the corpus for a requested list and store the order, whole or not at all.
 
-    Where the models' matrices rank, the lists of the same models that wait beside it and have no
-    species filter are ranked in the same pass over the corpus; each is stored in a transaction of
-    its own. While another worker makes such a pass, this waits for it, to `deadline` (of
-    `time.monotonic`) at most, and returns the list as it is then, which may not be ready.
+    Where packed matrices rank the images, the same pass over the corpus also ranks other waiting
+    lists of the same models without a species filter; each is stored in a transaction of its own.
+    While another worker makes such a pass, this waits for it, until `deadline` (of
+    `time.monotonic`) at the latest, and returns the list as it is then, which may not be ready.
 
-    Returns None if the list was superseded. Doing it again changes nothing. The freezing moment is
-    taken under the locks of the models and of withdrawals, so the list holds exactly the embeddings
-    stored until then, of the images not withdrawn then. Raises ListRefused if nothing is embedded
-    while an older list holds candidates, and what loading the model raises; the failures of other
-    lists are those of their own jobs.
+    Returns None if the list was superseded. Doing it again changes nothing. The locks of the models
+    and of withdrawals are held when the freezing moment is read, so the list holds exactly the
+    embeddings stored until then, of the images not withdrawn then. Raises ListRefused if nothing is
+    embedded while an older list holds candidates, and what loading the model raises; other lists'
+    failures are left to their own jobs.
     """
     while True:
-        found = CandidateList.objects.filter(pk=list_id).select_related("query").first()
-        if found is None:
+        candidate_list = CandidateList.objects.filter(pk=list_id).select_related("query").first()
+        if candidate_list is None:
             return None
-        if found.ready:
+        if candidate_list.ready:
             if job is not None:
-                _job_done(job, found)
-            return found
-        models = [embedding_model_get_or_create(name=name) for name in found.model_names]
-        at_once = _lists_at_once(found, models, job)
+                _job_done(job, candidate_list)
+            return candidate_list
+        models = [embedding_model_get_or_create(name=name) for name in candidate_list.model_names]
+        at_once = _lists_at_once(candidate_list, models, job)
         if at_once == 1:
-            return _store(_ranked_alone(found, models), job)
-        with try_session_lock(lock_key("ranking", models[0].pk)) as held:
-            if held:
-                return _freeze_together(found, models, job, at_once)
+            return _store(_ranked_alone(candidate_list, models), job)
+        with try_session_lock(lock_key("ranking", models[0].pk)) as acquired:
+            if acquired:
+                return _freeze_together(candidate_list, models, job, at_once)
         if time.monotonic() >= deadline:
-            return found
+            return candidate_list
         time.sleep(PAUSE)
 
 
 def _freeze_together(
     requested: CandidateList, models: Sequence[EmbeddingModel], job: Job | None, at_once: int
 ) -> CandidateList | None:
-    """Freeze a list and those that wait beside it; the caller holds the lock of the ranking."""
+    """Freeze a list and other waiting ones; the caller holds the lock of the ranking."""
     failure: Exception | None = None
     frozen = None
     for ranked in _ranked_together(requested, models, at_once):
@@ -132,25 +130,35 @@ def _ranked_together(
 ) -> Iterator[_Ranked]:
     lists = [requested, *_waiting_beside(requested, at_once - 1)]
     try:
-        vectors = [text_vectors(model, [one.text for one in lists]) for model in models]
+        texts = [candidate_list.text for candidate_list in lists]
+        vectors = [text_vectors(model, texts) for model in models]
     except ValueError:
-        # The text without a vector may be that of another list.
+        # The text that has no vector may be another list's.
         lists, vectors = [requested], [[text_vector(model, requested.text)] for model in models]
     frozen_at = _freezing_moment(models)
     counts = _counts(models, [], frozen_at)
     rankings = [
         rank_images_many(
             model=model,
-            text_vectors=of_model,
-            limit=max(one.depth for one in lists),
+            text_vectors=model_vectors,
+            limit=max(candidate_list.depth for candidate_list in lists),
             created_before=frozen_at,
         )
-        for model, of_model in zip(models, vectors, strict=True)
+        for model, model_vectors in zip(models, vectors, strict=True)
     ]
-    for number, one in enumerate(lists):
-        own = [of_model[number][: one.depth] for of_model in rankings]
-        texts = [of_model[number] for of_model in vectors]
-        yield _Ranked(one, models, texts, frozen_at, counts, one.depth, own, _order(own))
+    for index, candidate_list in enumerate(lists):
+        depth = candidate_list.depth
+        own_rankings = [model_rankings[index][:depth] for model_rankings in rankings]
+        yield _Ranked(
+            candidate_list,
+            models,
+            [model_vectors[index] for model_vectors in vectors],
+            frozen_at,
+            counts,
+            depth,
+            own_rankings,
+            _order(own_rankings),
+        )
 
 
 def _ranked_alone(requested: CandidateList, models: Sequence[EmbeddingModel]) -> _Ranked:
@@ -188,27 +196,27 @@ def _ids(rankings: Sequence[Sequence[Place]]) -> list[list[int]]:
 def _counts(
     models: Sequence[EmbeddingModel], species_ids: Sequence[int], moment: datetime
 ) -> CorpusCounts:
-    """The images embedded by the model that has embedded most, and those that it has not."""
-    found = [
+    """The counts of the model that has embedded most images."""
+    counts = [
         corpus_counts(model=model, species_ids=species_ids, created_before=moment)
         for model in models
     ]
-    return max(found, key=lambda one: one.embedded)
+    return max(counts, key=lambda corpus: corpus.embedded)
 
 
 def _freezing_moment(models: Sequence[EmbeddingModel]) -> datetime:
     """A moment that separates what is embedded by any of the models from what comes later."""
     with transaction.atomic():
         withdrawals_freeze()
-        # In one order, so that two don't deadlock; the last moment is that of all.
-        for model in sorted(models, key=lambda one: one.pk):
+        # Always in the same order, against deadlocks; the last moment holds for all models.
+        for model in sorted(models, key=lambda model: model.pk):
             moment = embedding_model_freeze(model=model)
         return moment
 
 
 def _waiting_beside(requested: CandidateList, most: int) -> list[CandidateList]:
-    """The lists of the same models whose jobs have yet to make them, the oldest first; no deeper
-    than `requested`, so that a pass holds no more candidates than planned.
+    """The waiting lists of the same models, the oldest first; none is deeper than `requested`, so a
+    pass holds no more candidates than planned.
     """
     return list(
         CandidateList.objects.filter(
@@ -228,8 +236,8 @@ def _waiting_beside(requested: CandidateList, most: int) -> list[CandidateList]:
 def _lists_at_once(
     requested: CandidateList, models: Sequence[EmbeddingModel], job: Job | None
 ) -> int:
-    """How many lists a pass for this one ranks: one with a species filter, and where more gain
-    nothing. Fewer after each attempt that was cut short, in case its size killed the worker.
+    """How many lists one pass ranks: only this one if it has a species filter or if ranking several
+    gains nothing. Fewer after each interrupted attempt, in case its size killed the worker.
     """
     if requested.species_ids:
         return 1
@@ -242,8 +250,8 @@ def _lists_at_once(
 def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
     """Store a list's order; None if it was superseded.
 
-    With `job`, the list's own, raises JobCanceled where that was canceled; without, leaves a list
-    as it is whose job has ended meanwhile.
+    `job` is the list's own: JobCanceled if it was canceled. Without `job`, a list whose job has
+    ended meanwhile is left as it is.
     """
     with transaction.atomic():
         query = lock_query(ranked.requested.query)
@@ -282,20 +290,20 @@ def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
 
 
 def _rows(frozen: CandidateList, ranked: _Ranked) -> Sequence[Place]:
-    """The rows of a list; stores the rankings of a pooled one. The caller locks its query."""
+    """The rows of a list; stores the rankings of a pooled list. The caller locks its query."""
     if not frozen.pool_models:
         return ranked.order
     PoolRanking.objects.bulk_create(
         PoolRanking(
             list=frozen,
-            place=place,
+            place=position,
             embedding_model=model,
             text_vector=vector,
             image_ids=[image_id for image_id, _ in ranking],
             scores=[score for _, score in ranking],
             checksum=list_checksum(ranking),
         )
-        for place, (model, vector, ranking) in enumerate(
+        for position, (model, vector, ranking) in enumerate(
             zip(ranked.models, ranked.vectors, ranked.rankings, strict=True), start=1
         )
     )
@@ -314,6 +322,6 @@ def _job_unfinished(frozen: CandidateList) -> bool:
 
 
 def _job_done(job: Job, frozen: CandidateList) -> None:
-    """Bring a job up to the ready list, whoever made it."""
+    """Set a job's progress and result to those of the ready list, whichever worker made it."""
     size = frozen.size
     job_advance(job=job, done=size - job.done, total=size, result={"list": frozen.pk})

@@ -14,13 +14,13 @@ from fractions import Fraction
 from typing import Final
 
 K0: Final = 60
-#: So many of each model's first images are in every pooled list.
+#: How many of each model's first images every pooled list holds.
 GUARANTEED: Final = 50
 
 
 def fused(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
-    """(image id, score) of all images of the rankings (ids, best first), best first, ties by image
-    id. The score is the exact sum's nearest double.
+    """(image id, score) of all images of the rankings (ids, best first), by falling score, ties by
+    image id. The score is the double nearest to the exact sum.
     """
     longest = max(map(len, rankings), default=0)
     terms = [Fraction(1, K0 + rank) for rank in range(1, longest + 1)]
@@ -35,9 +35,9 @@ def fused(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
     return [(image_id, scores[image_id]) for image_id in order]
 
 
-def first_places(rankings: Sequence[Sequence[int]], judged: Collection[int]) -> set[int]:
-    """The images that come before all others, of added models' rankings: those among the first
-    GUARANTEED of one that nobody had judged.
+def first_unjudged(rankings: Sequence[Sequence[int]], judged: Collection[int]) -> set[int]:
+    """The images that come before all others when models are added: those that nobody had judged
+    among the first GUARANTEED of an added model's ranking.
     """
     return guaranteed(rankings).difference(judged)
 
@@ -45,18 +45,19 @@ def first_places(rankings: Sequence[Sequence[int]], judged: Collection[int]) -> 
 def put_first(
     order: Sequence[tuple[int, float]], first: Collection[int]
 ) -> list[tuple[int, float]]:
-    """The order with these images before the others, else as it was."""
-    return sorted(order, key=lambda place: place[0] not in first)
+    """The order with these images moved before the others; otherwise unchanged."""
+    return sorted(order, key=lambda row: row[0] not in first)
 
 
 def list_size(
     order: Sequence[tuple[int, float]], rankings: Sequence[Sequence[int]], depth: int
 ) -> int:
-    """How many images a list of this depth holds: more where it would end before a guaranteed
-    one.
-    """
-    wanted = guaranteed(rankings)
-    last = max((n for n, (one, _) in enumerate(order, start=1) if one in wanted), default=0)
+    """How many images a list of this depth holds: more if a guaranteed image would be beyond it."""
+    guaranteed_ids = guaranteed(rankings)
+    last = max(
+        (n for n, (image_id, _) in enumerate(order, start=1) if image_id in guaranteed_ids),
+        default=0,
+    )
     return min(max(depth, last), len(order))
 
 

@@ -18,8 +18,8 @@ class CandidateList(models.Model):
     """The frozen, exact order of images for (query text, model or models, species filter).
 
     It holds all that is needed to compute it again bit for bit: the text's vector as it was used,
-    and the moment after which no embedding was taken in. A pooled list is the fusion of several
-    models' rankings (`PoolRanking`); its own model and vector are the first one's.
+    and the moment up to which embeddings were included. A pooled list is the fusion of several
+    models' rankings (`PoolRanking`); its own model and vector are those of the first model.
     """
 
     query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="lists")
@@ -32,10 +32,10 @@ class CandidateList(models.Model):
     added_models = ArrayField(
         models.CharField(max_length=300),
         default=list,
-        help_text="those that the list before didn't have: their unjudged images come first",
+        help_text="models that the previous list didn't have: their unjudged images come first",
     )
     last_event = models.BigIntegerField(
-        default=0, help_text="the last act of judging before it was frozen, where models were added"
+        default=0, help_text="the last judgment event before it was frozen, where models were added"
     )
     embedding_model = models.ForeignKey(
         EmbeddingModel,
@@ -108,8 +108,8 @@ class CandidateList(models.Model):
 
 
 class Candidate(models.Model):
-    """One image at its rank (from 1) in a list, with its cosine similarity to the text; in a pooled
-    list with its fused score, and the models' own are in `PoolRanking`.
+    """One image at its rank (from 1) in a list, with its cosine similarity to the text. In a pooled
+    list the score is the fused one; `PoolRanking` has the models' own.
     """
 
     # No index of its own: both unique constraints begin with it.
@@ -133,20 +133,20 @@ class Candidate(models.Model):
 
 
 class PoolRanking(models.Model):
-    """One model's first images for a pooled list, as deep as the list was to be; never changed.
+    """One model's ranking for a pooled list, to the depth requested of the list; never changed.
 
-    An image's rank under the model is its place in them, from 1.
+    An image's rank under the model is its position in `image_ids`, from 1.
     """
 
     list = models.ForeignKey(
         CandidateList, on_delete=models.CASCADE, related_name="rankings", db_index=False
     )
-    place = models.PositiveSmallIntegerField(help_text="the model's among the pool's, from 1")
+    place = models.PositiveSmallIntegerField(help_text="the model's position in the pool, from 1")
     embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.PROTECT, related_name="+")
     text_vector = HalfVectorField()
     image_ids = ArrayField(models.BigIntegerField(), help_text="best first")
     scores = ArrayField(models.FloatField(), help_text="their cosine similarities to the text")
-    checksum = models.CharField(max_length=64, help_text="SHA-256 as of a list")
+    checksum = models.CharField(max_length=64, help_text="SHA-256, computed as for a list")
 
     class Meta:
         ordering = ["list", "place"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.sql import fetch_all
-from labeling.candidates.fusion import first_places, fused, put_first
+from labeling.candidates.fusion import first_unjudged, fused, put_first
 from labeling.candidates.models import CandidateList, PoolRanking
 from retrieval.embedding.models import EmbeddingModel
 
@@ -35,8 +35,8 @@ class ModelRank:
 
 
 def model_ranks(candidate_list: CandidateList, image_ids: Iterable[int]) -> list[ModelRank]:
-    """The ranks of these images by each model of a ready list, by image id and the models' order;
-    of a pooled list, also of images outside it that a model's ranking holds. One SQL query.
+    """The ranks of these images under each model of a ready list, by image id and the models'
+    order. For a pooled list they include images outside it that a model ranked. One SQL query.
     """
     ids = list(image_ids)
     if candidate_list.pool_models:
@@ -49,16 +49,16 @@ def model_ranks(candidate_list: CandidateList, image_ids: Iterable[int]) -> list
 
 
 def pool_order(candidate_list: CandidateList) -> list[tuple[int, float]]:
-    """(image id, fused score) of all images of a pooled list's rankings in the order in which they
-    are listed; the list holds the first `size` of them.
+    """(image id, fused score) of all images of a pooled list's rankings, in the list's order; the
+    list holds the first `size` of them.
     """
-    rankings = [one.image_ids for one in candidate_list.rankings.order_by("place")]
+    rankings = [ranking.image_ids for ranking in candidate_list.rankings.order_by("place")]
     return put_first(fused(rankings), first_images(candidate_list, rankings))
 
 
 def first_images(candidate_list: CandidateList, rankings: Sequence[Sequence[int]]) -> set[int]:
-    """The images that come first in a list with these rankings (ids, in the models' order): of the
-    models that were added, those that nobody had judged at its last event.
+    """The images that come first in a list with these rankings (ids, in the models' order): the
+    guaranteed images of added models that nobody had judged by the list's last event.
     """
     added = [
         ranking
@@ -70,4 +70,4 @@ def first_images(candidate_list: CandidateList, rankings: Sequence[Sequence[int]
     events = candidate_list.query.judgment_events.filter(pk__lte=candidate_list.last_event)
     last = events.order_by("annotator_id", "image_id", "-pk").distinct("annotator_id", "image_id")
     standing = events.filter(pk__in=last.values("pk")).exclude(relevance="")
-    return first_places(added, set(standing.values_list("image_id", flat=True)))
+    return first_unjudged(added, set(standing.values_list("image_id", flat=True)))

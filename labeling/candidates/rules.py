@@ -1,8 +1,8 @@
-"""Which rules allow to hand in a query: the streak, a certificate, the exhausted list, or any
+"""The rules for handing in a query: the streak, a certificate, the exhausted list, or any
 combination: "streak and certificate:0.9 or exhausted". "and" binds closer than "or".
 
-A rule is one class, listed in RULES. static/js/studio/rules.js says on the labeling page how those
-that it can count itself stand; of others it shows what the server said.
+Each rule is a class, listed in RULES. On the labeling page, static/js/studio/rules.js updates the
+state of the rules that it can count itself; for others it shows what the server said.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from labeling.candidates.stopping import StopState
 DEFAULT_RULE: Final = "streak or exhausted"
 Certified = Callable[[float, float], tuple[bool, float | None]]
 """(recall, confidence) -> whether audits certify it, and the recall that they do certify; None
-where nothing is found."""
+where no relevant image was found."""
 
 
 def not_certified(recall: float, confidence: float) -> tuple[bool, float | None]:
-    """Without audits."""
+    """What `Certified` answers without audits."""
     return False, 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What rules go by."""
+    """What the rules are checked against."""
 
     stop: StopState
-    """Of the candidate list, by one person's labels or the consensus."""
+    """The candidate list's, by one person's labels or the consensus."""
     certified: Certified = not_certified
     confidence: float = 0.95
-    """Of certificates that name none."""
+    """The confidence of certificates that name none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +50,21 @@ class RuleState:
     met: bool
     value: float
     of: float
-    """A meter from 0 to this holds `value`; a rule may ask for more than a full one."""
+    """The end of a meter from 0 that shows `value`; a full meter may not suffice for a rule."""
     sentence: str
     """How far it is, without capital and period: "26 of 100 negatives in a row"."""
 
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """Something that allows to hand in; made from the numbers behind its name."""
+    """A condition for handing in; made from the numbers behind its name."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     example: ClassVar[str]
 
     def __str__(self) -> str:
-        return ":".join([self.name, *(str(one) for one in astuple(self) if one is not None)])
+        return ":".join([self.name, *(str(value) for value in astuple(self) if value is not None)])
 
     @abstractmethod
     def state(self, evidence: Evidence) -> RuleState:
@@ -101,10 +101,10 @@ class Certificate(Rule):
 
     recall: float
     confidence: float | None = None
-    """None: as Evidence has it."""
+    """None: that of Evidence."""
 
     def __post_init__(self) -> None:
-        if not all(0 < one < 1 for one in astuple(self) if one is not None):
+        if not all(0 < value < 1 for value in astuple(self) if value is not None):
             raise ValueError("recall and confidence must lie between 0 and 1")
 
     def state(self, evidence: Evidence) -> RuleState:
@@ -145,19 +145,19 @@ RULES: Final[Mapping[str, type[Rule]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Rules that together allow to hand in."""
+    """Rules that together allow handing in."""
 
     rules: list[RuleState]
 
     @property
     def met(self) -> bool:
         """Whether all are met."""
-        return all(one.met for one in self.rules)
+        return all(rule.met for rule in self.rules)
 
     @property
     def strength(self) -> int:
-        """Of the strongest of them, by its place in RULES."""
-        return max(list(RULES).index(one.name) for one in self.rules)
+        """The strength of the strongest rule: its index in RULES."""
+        return max(list(RULES).index(rule.name) for rule in self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class HandInState:
     rule: str
     """As the query or the setting has it."""
     ways: list[Way]
-    """Any that is met allows to hand in."""
+    """One that is met suffices."""
 
     @property
     def met(self) -> bool:
@@ -176,15 +176,17 @@ class HandInState:
 
     @property
     def met_by(self) -> str:
-        """The rules of the way that is met, of several the strongest; empty where none is."""
+        """The rules of the strongest way that is met; empty if none is."""
         met = [way for way in self.ways if way.met]
         strongest = max(met, key=lambda way: way.strength, default=Way([]))
-        return " and ".join(one.rule for one in strongest.rules)
+        return " and ".join(rule.rule for rule in strongest.rules)
 
     @property
     def unmet(self) -> str:
         """The sentence that says what is missing."""
-        ways = (" and ".join(one.sentence for one in way.rules if not one.met) for way in self.ways)
+        ways = (
+            " and ".join(rule.sentence for rule in way.rules if not rule.met) for way in self.ways
+        )
         return f"The stop rule “{self.rule}” isn't met: {', or '.join(ways)}."
 
 
@@ -199,9 +201,9 @@ class HandInRule:
 
     @property
     def certificate(self) -> Certificate | None:
-        """The one to aim at: that of the highest recall; None where no rule is a certificate."""
-        found = [rule for way in self.ways for rule in way if isinstance(rule, Certificate)]
-        return max(found, key=lambda one: one.recall, default=None)
+        """The certificate of the highest recall, to aim at; None where no rule is a certificate."""
+        certificates = [rule for way in self.ways for rule in way if isinstance(rule, Certificate)]
+        return max(certificates, key=lambda certificate: certificate.recall, default=None)
 
     def state(self, evidence: Evidence) -> HandInState:
         """How it stands."""
@@ -224,7 +226,8 @@ def _rule(text: str) -> Rule:
     try:
         return RULES[name](*map(float, numbers))
     except (KeyError, TypeError, ValueError):
-        known = ", ".join(rule.example for rule in RULES.values())
+        examples = ", ".join(rule.example for rule in RULES.values())
         raise ValueError(
-            f"“{text}” is no stop rule. Known are {known}; join several by “and” or “or”."
+            f"“{text}” is not a stop rule. The rules are {examples}; "
+            "join several with “and” or “or”."
         ) from None

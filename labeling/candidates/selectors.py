@@ -32,7 +32,7 @@ class ListStatus:
     state: str
     """"none" (never opened), "building", "ready" or "failed"."""
     detail: str
-    """What a person should know: why it is empty, incomplete or failed; else empty."""
+    """Why it is empty, incomplete or failed, for people; else empty."""
     id: int | None = None
     job: int | None = None
     size: int = 0
@@ -42,14 +42,14 @@ class ListStatus:
     complete: bool = False
     """It holds every image of its filter."""
     model: str = ""
-    """Of a pooled list its first."""
+    """The name of its model; of a pooled list, of its first one."""
     models: Sequence[str] = ()
     frozen_at: datetime | None = None
     checksum: str = ""
 
 
 class FilterEmpty(Conflict):
-    """A query's species filter and that of its benchmark share no species."""
+    """A query's species filter and its benchmark's have no species in common."""
 
 
 def filter_species_ids(query: Query) -> list[int]:
@@ -71,22 +71,20 @@ def filter_species_ids(query: Query) -> list[int]:
 
 
 def has_own_filter(candidate_list: CandidateList, query: Query) -> bool:
-    """Whether a list is of a species filter of the query's own, which is small enough to be labeled
-    whole, and not of all that its benchmark is over.
+    """Whether a list has the query's own species filter, which is small enough to be labeled whole,
+    rather than the filter of its whole benchmark.
     """
     return len(candidate_list.species_ids) not in (0, query.benchmark.species_count)
 
 
 def models_in_use(query: Query) -> list[str]:
-    """The names of the models that the query's new lists are ordered by: POOL_MODELS, or
-    EMBEDDING_MODEL.
-    """
+    """The names of the models that order the query's new lists: POOL_MODELS, or EMBEDDING_MODEL."""
     return list(dict.fromkeys(query.benchmark.setting("POOL_MODELS"))) or [settings.EMBEDDING_MODEL]
 
 
 def list_fits(query: Query, candidate_list: CandidateList | None = None) -> bool:
-    """Whether a list (default: the current one) is of the query's text and filter and the models in
-    use.
+    """Whether a list (default: the current one) was made for the query's text and filter by the
+    models in use.
     """
     candidate_list = candidate_list or query.current_list
     return (
@@ -97,15 +95,15 @@ def list_fits(query: Query, candidate_list: CandidateList | None = None) -> bool
 
 
 def is_about(candidate_list: CandidateList, query: Query) -> bool:
-    """Whether a list is of the query's text and filter."""
+    """Whether a list was made for the query's text and filter."""
     return candidate_list.text == query.text and candidate_list.species_ids == filter_species_ids(
         query
     )
 
 
 def list_status(query: Query) -> ListStatus:
-    """The state of the query's current list; reads nothing where the list, its model and job were
-    selected along.
+    """The state of the query's current list. No SQL query where the list, its model and job were
+    selected with the query.
     """
     current = query.current_list
     if current is None:
@@ -165,8 +163,8 @@ def _ready_detail(current: CandidateList) -> str:
 def list_checksum(rows: Iterable[tuple[int, float]]) -> str:
     """SHA-256 (hexadecimal) over a ranking of (image id, score), best first.
 
-    Each row goes in as a little-endian 64-bit id and a little-endian float64 score, so two rankings
-    agree in this exactly when they agree bit for bit.
+    Each row is hashed as a little-endian 64-bit id and a little-endian float64 score, so two
+    rankings have the same checksum exactly when they agree bit for bit.
     """
     return ranking_checksum(np.fromiter(rows, RANKING))
 
@@ -177,22 +175,22 @@ def ranking_checksum(ranking: np.ndarray[Any, Any]) -> str:
 
 
 def candidate_ranks(query: Query, image_ids: Iterable[int]) -> dict[int, int]:
-    """The ranks of images in the query's current list, by image id; without those outside it. One
-    SQL query.
+    """The ranks of images in the query's current list, by image id; images outside it are left out.
+    One SQL query.
     """
     candidates = Candidate.objects.filter(list=query.current_list_id, image__in=list(image_ids))
     return dict(candidates.values_list("image", "rank"))
 
 
 def list_verify(candidate_list: CandidateList) -> bool:
-    """Whether a ready list, ranked again from what it keeps, is the same bit for bit.
+    """Whether a ready list, ranked again from its stored text vector, is the same bit for bit.
 
-    Compares the fresh ranking, by the database's own scan whatever ranked the list, with the stored
-    rows and the stored rows with the checksum. It differs when an embedding of it was removed since
-    (an image's file was replaced or the image deleted), except for images that were taken down:
-    these are compared by the checksum alone. A list that is shorter than was requested must hold
-    all that there was. Of a pooled list each model's ranking is compared so, and the order with
-    their fusion; another has no such rankings. Raises ValueError for a list that isn't ready.
+    Ranks by the database's own scan, whatever ranked the list before, and compares this ranking
+    with the stored rows, and the stored rows with the checksum. They differ if an embedding of the
+    list was removed since (an image's file was replaced or the image deleted), except for images
+    that were taken down: only the checksum covers these. A list shorter than requested must hold
+    every image of its filter. For a pooled list, compares each model's ranking in this way, and the
+    order with the rankings' fusion. Raises ValueError for a list that isn't ready.
     """
     model, vector = candidate_list.embedding_model, candidate_list.text_vector
     if model is None or vector is None:
@@ -210,14 +208,18 @@ def list_verify(candidate_list: CandidateList) -> bool:
             whole=candidate_list.size < candidate_list.depth,
         )  # fmt: skip
     return (
-        [one.embedding_model.name for one in rankings] == candidate_list.pool_models
+        [ranking.embedding_model.name for ranking in rankings] == candidate_list.pool_models
         and list_checksum(order) == candidate_list.checksum
         and order == pool_order(candidate_list)[: candidate_list.size]
         and all(
             _ranking_verify(
-                candidate_list, one.embedding_model, one.text_vector, one.rows, one.checksum
+                candidate_list,
+                ranking.embedding_model,
+                ranking.text_vector,
+                ranking.rows,
+                ranking.checksum,
             )
-            for one in rankings
+            for ranking in rankings
         )
     )
 
@@ -230,8 +232,8 @@ def _ranking_verify(
     checksum: str,
     whole: bool = False,
 ) -> bool:
-    """Whether a model's (image id, score), best first, are what it gives for a list's text; with
-    `whole` nothing may follow them."""
+    """Whether a stored ranking (image id, score), best first, is what the model gives for the
+    list's text; with `whole`, no image may follow it."""
     again = rank_images(
         model=model,
         text_vector=vector,

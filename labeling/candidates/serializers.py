@@ -18,10 +18,10 @@ class ListSerializer(serializers.Serializer[Any]):
     total = serializers.IntegerField(help_text="embedded images of the filter when it was frozen")
     unembedded = serializers.IntegerField()
     complete = serializers.BooleanField(help_text="it holds every image of the filter")
-    model = serializers.CharField(help_text="of a pooled list its first")
+    model = serializers.CharField(help_text="its model; of a pooled list, the first one")
     models = serializers.ListField(
         child=serializers.CharField(),
-        help_text="those whose rankings order it, by reciprocal rank fusion if several",
+        help_text="the models whose rankings order it, by reciprocal rank fusion if several",
     )
     frozen_at = serializers.DateTimeField(allow_null=True)
     checksum = serializers.CharField()

@@ -44,11 +44,11 @@ def lock_query(query: Query) -> Query:
 
 
 def lock_query_shared(query: Query) -> Query:
-    """The query as it is now, kept from changing its state or list until the transaction ends.
+    """The query as it is now; its state and list can't change until the transaction ends.
 
-    Any number may hold it shared. It is an advisory lock because row locks have no queue: the
-    judgments of many annotators could keep a reviewer's decision waiting forever. A transaction
-    that holds it shared must not ask for `lock_query`. Raises QueryGone.
+    Any number of transactions may hold the lock shared. It is an advisory lock because row locks
+    have no queue: the judgments of many annotators could keep a reviewer's decision waiting
+    forever. A transaction that holds it shared must not ask for `lock_query`. Raises QueryGone.
     """
     transaction_lock(lock_key("query", query.pk), shared=True)
     return _query_read(Query.objects.all(), query)
@@ -56,9 +56,9 @@ def lock_query_shared(query: Query) -> Query:
 
 def _query_read(queries: QuerySet[Query], query: Query) -> Query:
     # The text's vector is needed only to make the list, and slow to read.
-    found = queries.select_related("current_list", "benchmark").defer("current_list__text_vector")
+    queries = queries.select_related("current_list", "benchmark").defer("current_list__text_vector")
     try:
-        return found.get(pk=query.pk)
+        return queries.get(pk=query.pk)
     except Query.DoesNotExist:
         raise QueryGone("The query was deleted meanwhile.") from None
 
@@ -66,8 +66,8 @@ def _query_read(queries: QuerySet[Query], query: Query) -> Query:
 def list_request(*, query: Query, by: Any) -> CandidateList:
     """Request a list of the query as it is now; the caller holds the query's lock.
 
-    A list that is still being made is superseded. Sets `query.current_list` unless a finished list
-    that still fits is there: that one is labeled until the new one is ready.
+    A list that is still being made is superseded. Sets `query.current_list`, unless that is a
+    finished list that still fits: people label it until the new one is ready.
     """
     for old in query.lists.filter(frozen_at=None).select_related("job"):
         if old.job is not None:
@@ -99,8 +99,8 @@ def list_request(*, query: Query, by: Any) -> CandidateList:
 
 
 def _added(query: Query, names: Sequence[str]) -> list[str]:
-    """Those of the models that the query's last list didn't have; if there are none, those that it
-    had added, whose images may still be unjudged.
+    """The models that the query's last list didn't have; if there are none, the models that the
+    last list had added, whose images may still be unjudged.
     """
     last = query.lists.filter(frozen_at__isnull=False).last()
     if last is None or not is_about(last, query):
@@ -110,8 +110,8 @@ def _added(query: Query, names: Sequence[str]) -> list[str]:
 
 
 def list_ensure(*, query: Query, by: Any) -> bool:
-    """Request a list if the query's own doesn't fit it (any more), and return whether it was
-    requested; the caller holds the query's lock.
+    """Request a list if the query's current one doesn't fit it (any more); returns whether one was
+    requested. The caller holds the query's lock.
     """
     current = query.current_list
     if current is not None and list_fits(query):
@@ -125,11 +125,10 @@ def list_ensure(*, query: Query, by: Any) -> bool:
 
 @transaction.atomic
 def list_refresh(*, query: Query, by: Any) -> CandidateList:
-    """Make a new list that takes in what was imported and embedded since; keeps the judgments.
+    """Make a new list that includes what was imported and embedded since; keeps the judgments.
 
-    While it is made, a list that still fits the query is labeled. A refresh that is
-    under way is returned instead of a second one. Raises Conflict unless the query is open or
-    submitted.
+    People label a list that still fits the query until the new one is ready. If a refresh is under
+    way already, returns its list. Raises Conflict unless the query is open or submitted.
     """
     query = lock_query(query)
     if query.state not in (Query.State.OPEN, Query.State.SUBMITTED):
@@ -149,10 +148,10 @@ def list_refresh(*, query: Query, by: Any) -> CandidateList:
 
 
 def lists_refresh_stale(*, by: Any) -> int:
-    """Make new lists for the open queries whose list is missing, failed or of other models, another
-    text or filter.
+    """Make new lists for the open queries whose list is missing or failed, or was made by other
+    models or for another text or filter.
 
-    Returns how many were requested. Meant for after a change of EMBEDDING_MODEL or POOL_MODELS.
+    Returns how many were requested. Run it after a change of EMBEDDING_MODEL or POOL_MODELS.
     """
     requested = 0
     for pk in Query.objects.filter(state=Query.State.OPEN).values_list("pk", flat=True):
@@ -166,46 +165,46 @@ def list_extend(*, candidate_list: CandidateList, by_count: int) -> int:
     """Append the next candidates of the same frozen order; returns how many.
 
     They continue behind the last (score, image id), among the embeddings and images of the freezing
-    moment, so the longer list is what a greater depth would have given; images withdrawn since are
-    in it, and left out where it is shown. A pooled list goes on within its models' rankings. Of two
-    extensions at once one counts and the other returns 0. Raises Conflict if the list isn't ready
-    or holds all.
+    moment, so the longer list is what a greater depth would have given; it includes images
+    withdrawn since, which pages leave out. A pooled list continues within its models' rankings. If
+    two extensions run at once, one counts and the other returns 0. Raises Conflict if the list
+    isn't ready or holds all images.
     """
-    known = CandidateList.objects.select_related("embedding_model", "query").get(
+    frozen = CandidateList.objects.select_related("embedding_model", "query").get(
         pk=candidate_list.pk
     )
-    model, vector = known.embedding_model, known.text_vector
+    model, vector = frozen.embedding_model, frozen.text_vector
     if model is None or vector is None:
         raise Conflict("The candidate list isn't ready yet.")
-    if known.size >= known.total:
+    if frozen.size >= frozen.total:
         raise Conflict("The candidate list already holds every embedded image of its filter.")
-    if known.pool_models:
-        rows = pool_order(known)[known.size : known.size + by_count]
+    if frozen.pool_models:
+        rows = pool_order(frozen)[frozen.size : frozen.size + by_count]
         if not rows:
             raise Conflict(
                 "The candidate list already holds the first images of each of its models. A new "
                 "list with a greater CANDIDATE_DEPTH has more."
             )
     else:
-        last = known.candidates.filter(rank=known.size).first()
+        last = frozen.candidates.filter(rank=frozen.size).first()
         rows = rank_images(
             model=model,
             text_vector=vector,
-            species_ids=known.species_ids,
+            species_ids=frozen.species_ids,
             limit=by_count,
             after=(last.score, last.image_id) if last else None,
-            created_before=known.frozen_at,
+            created_before=frozen.frozen_at,
         )
     with transaction.atomic():
-        lock_query(known.query)
-        extended = CandidateList.objects.select_for_update().get(pk=known.pk)
-        if extended.size != known.size:
+        lock_query(frozen.query)
+        extended = CandidateList.objects.select_for_update().get(pk=frozen.pk)
+        if extended.size != frozen.size:
             return 0
-        candidates_store(extended, rows, first_rank=known.size + 1)
+        candidates_store(extended, rows, first_rank=frozen.size + 1)
         extended.size += len(rows)
         extended.depth = max(extended.depth, extended.size)
-        if len(rows) < by_count and not known.pool_models:
-            # Some of what was counted when it was frozen is no longer in the corpus.
+        if len(rows) < by_count and not frozen.pool_models:
+            # Some images that were counted at the freezing are no longer in the corpus.
             extended.total = extended.size
         extended.total = max(extended.total, extended.size)
         order = extended.candidates.order_by("rank").values_list("image_id", "score")
@@ -217,7 +216,7 @@ def list_extend(*, candidate_list: CandidateList, by_count: int) -> int:
 def candidates_store(
     candidate_list: CandidateList, rows: Sequence[tuple[int, float]], *, first_rank: int
 ) -> None:
-    """Append (image id, score) from a rank on, by COPY: the caller's transaction holds the list."""
+    """Append rows (image id, score) from `first_rank` on by COPY; the caller locks the list."""
     lines = "".join(
         f"{candidate_list.pk}\t{rank}\t{image_id}\t{score!r}\n"
         for rank, (image_id, score) in enumerate(rows, start=first_rank)

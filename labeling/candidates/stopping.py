@@ -42,9 +42,9 @@ class StopState:
     required: int
     """The streak at which the rule is met."""
     streak_met: bool
-    """The streak is long enough; it allows to stop once the minimum is met too."""
+    """The streak is long enough; it allows stopping once the minimum is met too."""
     minimum: int
-    """Judgments asked for before the streak allows to stop; 0 for none."""
+    """Judgments required before the streak allows stopping; 0 for none."""
     minimum_met: bool
     exhausted: bool
     """Every candidate of a complete, non-empty list is judged."""
@@ -53,11 +53,11 @@ class StopState:
     next_rank: int | None
     """The first rank without a judgment; None when there is none."""
     rule: StopRule
-    """The rule that allows to stop. "exhausted", the stronger statement, wins."""
+    """The rule that allows stopping. "exhausted", the stronger statement, wins."""
 
     @property
     def met(self) -> bool:
-        """Whether either rule allows to hand the query in."""
+        """Whether either rule allows handing the query in."""
         return self.rule != "none"
 
 
@@ -78,8 +78,8 @@ def stop_state(
     so that labeling all of it exhausts the filter. The streak follows the list's order, not the
     order of judging: a gap ends the labeled prefix, and an unsure judgment counts as a negative.
 
-    `withdrawn` are the ranks of images that are out of the corpus: neither they nor their labels
-    count for anything, and they are no gap. `outside_list` are the ranks judged only from a search
+    `withdrawn` are the ranks of images withdrawn from the corpus: neither they nor their labels
+    count, and they don't end the prefix. `outside_list` are the ranks judged only from a search
     or among similar images: the prefix never ends with a run of them unless every candidate is
     judged, so judging there doesn't extend the streak; those without a label are ignored.
     A prefix that ends before the last rank ends with a judgment made in the list. Time O(length),

@@ -52,7 +52,11 @@ def test_a_wrong_value_is_named_and_no_password_repeated(tmp_path, monkeypatch):
     address = "write an address such as "
     for name, value, says in (
         ("PORT", "70000", "PORT=70000: write a number from 1 to 65535."),
-        ("HAND_IN_RULE", "streak or luck", "HAND_IN_RULE: “luck” is no stop rule. Known are"),
+        (
+            "HAND_IN_RULE",
+            "streak or luck",
+            "HAND_IN_RULE: “luck” is not a stop rule. The rules are",
+        ),
         ("DATABASE_URL", "mysql://user:hunter2@host/name", f"DATABASE_URL: {address}postgres://"),
         ("DATABASE_URL", "postgres://[/x", f"DATABASE_URL: {address}postgres://"),
         ("DATABASE_URL", "postgres://user:hunter2@host/", "DATABASE_URL names no database"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labeling.candidates.fusion import first_places, fused, list_size, put_first
+from labeling.candidates.fusion import first_unjudged, fused, list_size, put_first
 
 pytestmark = pytest.mark.pure
 
@@ -54,7 +54,7 @@ def test_sums_that_doubles_add_differently_are_equal():
 
 def test_an_added_models_first_fifty_come_first_unless_judged():
     old, new = list(range(1, 201)), list(range(200, 0, -1))
-    first = first_places([new], judged={200, 160})
+    first = first_unjudged([new], judged={200, 160})
     assert first == set(range(151, 200)) - {160}
     order = put_first(fused([old, new]), first)
     assert {one for one, _ in order[:48]} == first

@@ -129,11 +129,11 @@ def test_a_query_gets_its_rule_by_form_and_api(query, admin, admin_api, clients)
     assert body["hand_in_rule"] == "certificate:0.9 or exhausted"
     answer = admin_api.patch(address, {"hand_in_rule": "luck"})
     assert (answer.status_code, fields(answer)) == (400, ["hand_in_rule"])
-    assert "“luck” is no stop rule." in answer.json()["errors"][0]["detail"]
+    assert "“luck” is not a stop rule." in answer.json()["errors"][0]["detail"]
     form = {"text": query.text, "category": query.category, "split": "val"}
     edit = f"/queries/{query.pk}/edit/"
     refused = clients["admin"].post(edit, form | {"hand_in_rule": "streak or"})
-    assert "“streak or” is no stop rule." in refused.content.decode()
+    assert "“streak or” is not a stop rule." in refused.content.decode()
     assert clients["admin"].post(edit, form | {"hand_in_rule": ""}).status_code == 302
     query.refresh_from_db()
     assert query.hand_in_rule == ""

@@ -47,7 +47,7 @@ class TestRules:
         ],
     )  # fmt: skip
     def test_others_are_refused_with_those_that_are_known(self, text):
-        with pytest.raises(ValueError, match=r"Known are streak, certificate:0\.9, exhausted"):
+        with pytest.raises(ValueError, match=r"The rules are streak, certificate:0\.9, exhausted"):
             parse_rule(text)
 
     @pytest.mark.parametrize(
