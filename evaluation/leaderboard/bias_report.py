@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from evaluation.leaderboard.board import BOTH, Ids, printed
 from evaluation.leaderboard.selectors import BoardRuns, cached
-from evaluation.leaderboard.tables import BOTH, Ids, printed
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import task_qrels
 from evaluation.runs.services import rankings_on
 from evaluation.scoring.bias import PartScores, PoolBias, Tops, pool_bias, read_tops
 from evaluation.scoring.evaluation import fixed_ranks
+from evaluation.scoring.hidden import LabelsHidden
 from evaluation.scoring.measures import parse_measure
 from labeling.judging.sources import JudgmentSource
 from releases.formats.writing import spreadsheet_text
@@ -27,7 +28,7 @@ from releases.snapshot.snapshot import Snapshot
 #: An image counts as a model's find within so many of its first.
 FIRSTS: Final = (10, 50, 100)
 USUAL_FIRST: Final = 50
-_HEADINGS: Final = {str(one): one.heading for one in JudgmentSource}
+_HEADINGS: Final = {str(source): source.heading for source in JudgmentSource}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,63 +59,58 @@ class BiasReport:
     """Images of a model that count as its finds."""
     pooled: bool
     """Whether the models are those of pooled lists; else the release's runs stand for them."""
-    runs: tuple[Run, ...]
-    names: tuple[str, ...]
-    """Of the runs, each another."""
+    names: Mapping[int, str]
+    """Run id -> what the run is called, each otherwise."""
     own: Mapping[str, list[int]]
-    """Model -> positions of its runs."""
+    """Model -> ids of its runs."""
     bias: PoolBias
     origins: tuple[Origin, ...]
 
 
-def bias_report(board: BoardRuns, split: str, measure: str, first: int) -> BiasReport:
+def bias_report(runs: BoardRuns, split: str, measure: str, first: int) -> BiasReport:
     """The report on the runs with an order of their own that hold a split.
 
     LabelsHidden: the reader doesn't see its labels. NoSnapshot, RunDamaged: as `rankings_on`.
     """
-    release, made = board.release, board.board(split)
-    made.of(measure)
-    runs = tuple(
-        board.runs[place]
-        for row, place in enumerate(made.runs)
-        if row not in made.oracles and board.runs[place].kind != Run.Kind.RANDOM
-    )
-    names = _names(runs)
+    release, board = runs.release, runs.board(split)
+    if board.summary is not None:
+        raise LabelsHidden
+    ordered = {pk: runs.runs[pk] for pk in board.competitors}
+    ordered = {pk: run for pk, run in ordered.items() if run.kind != Run.Kind.RANDOM}
+    names = _names(ordered)
     snapshot = Snapshot(release.snapshot_directory)
     path = snapshot.path("model_ranks")
     pools: Tops = read_tops(path, first) if path.exists() else {}
     pooled = len(pools) > 1
-    own = _runs_of_models(runs) if pooled else _runs_of_runs(runs, names)
+    own = _runs_of_models(ordered) if pooled else _runs_of_runs(ordered, names)
 
     def compute() -> PoolBias:
-        rankings = [rankings_on(run, release) for run in runs]
-        tops = (
-            pools
-            if pooled
-            else {
-                name: {
-                    query_id: fixed_ranks(one).image_ids[:first]
-                    for query_id, one in rankings[names.index(name)].items()
+        rankings = {pk: rankings_on(run, release) for pk, run in ordered.items()}
+        tops = pools
+        if not pooled:
+            tops = {
+                names[pk]: {
+                    query_id: fixed_ranks(ranking).image_ids[:first]
+                    for query_id, ranking in rankings[pk].items()
                 }
-                for name in own
+                for pk in ordered
+                if names[pk] in own
             }
-        )
-        qrels = task_qrels(release, board.task).only(made.query_ids)
+        qrels = task_qrels(release, runs.task).only(board.query_ids)
         return pool_bias(rankings, qrels, tops, own, parse_measure(measure))
 
-    queries = [one for one in board.queries.values() if split in (one.split, BOTH)]
-    query_ids = np.array([one.query_id for one in queries], dtype=np.int64)
+    query_ids = [pk for pk, query in runs.queries.items() if split in (query.split, BOTH)]
+    ids = np.array(query_ids, dtype=np.int64)
     return BiasReport(
         release=str(release),
         split=split,
         measure=measure,
         first=first,
         pooled=pooled,
-        runs=runs,
         names=names,
         own=own,
-        bias=cached(compute, "bias", board.fingerprint, split, measure, first),
-        origins=cached(lambda: origins(snapshot, query_ids), "origins", board.fingerprint, split),
+        bias=cached(compute, "bias", board.fingerprint, measure, first),
+        origins=cached(lambda: origins(snapshot, ids), "origins", board.fingerprint),
     )
 
 
@@ -139,17 +135,18 @@ def model_rows(report: BiasReport) -> list[list[str]]:
     alone finds, tau-b without it, and the bias of its labels alone: of all runs, its own, others.
     """
     rows = []
-    for one in report.bias.models:
-        mine = report.own.get(one.model, [])[:1]
-        scores = [part[run] for part in (report.bias.scores, one.without.scores) for run in mine]
-        bias = one.alone.bias
+    for model in report.bias.models:
+        mine = report.own.get(model.model, [])[:1]
+        parts = (report.bias.scores, model.without.scores)
+        scores = [scores[run] for scores in parts for run in mine]
+        bias = model.alone.bias
         rows.append(
             [
-                one.model,
-                f"{one.found:,}",
-                f"{one.unique:,}",
+                model.model,
+                f"{model.found:,}",
+                f"{model.unique:,}",
                 *(_text(report, score) for score in scores or (None, None)),
-                "–" if one.without.tau is None else f"{one.without.tau:.2f}".replace("-", "−"),
+                "–" if model.without.tau is None else f"{model.without.tau:.2f}".replace("-", "−"),
                 *(_text(report, value) for value in (bias.whole, bias.own, bias.others)),
             ]
         )
@@ -158,10 +155,11 @@ def model_rows(report: BiasReport) -> list[list[str]]:
 
 def run_rows(report: BiasReport) -> list[list[str]]:
     """Of each run, as printed: name, score by all labels and without each model; best first."""
-    columns = [report.bias.scores, *(one.without.scores for one in report.bias.models)]
+    whole = report.bias.scores
+    columns = [whole, *(model.without.scores for model in report.bias.models)]
     return [
-        [report.names[run], *(_text(report, part[run]) for part in columns)]
-        for run in np.argsort(-report.bias.scores, kind="stable").tolist()
+        [report.names[run], *(_text(report, scores[run]) for scores in columns)]
+        for run in sorted(whole, key=whole.__getitem__, reverse=True)
     ]
 
 
@@ -169,12 +167,12 @@ def report_json(report: BiasReport) -> str:
     """The report; scores, biases and taus are null where they aren't defined."""
     bias = report.bias
 
-    def part(one: PartScores) -> dict[str, Any]:
+    def described(part: PartScores) -> dict[str, Any]:
         return {
-            "queries": one.queries,
-            "tau_b": one.tau,
-            "bias": asdict(one.bias),
-            "scores": _numbers(one),
+            "queries": part.queries,
+            "tau_b": part.tau,
+            "bias": asdict(part.bias),
+            "scores": _numbers(part),
         }
 
     content = {
@@ -188,23 +186,21 @@ def report_json(report: BiasReport) -> str:
         "relevant": bias.relevant,
         "found_by_no_model": bias.outside,
         "runs": [
-            {"id": run.pk, "name": name, "score": score}
-            for run, name, score in zip(
-                report.runs, report.names, bias.scores.tolist(), strict=True
-            )
+            {"id": run, "name": name, "score": bias.scores[run]}
+            for run, name in report.names.items()
         ],
         "models": [
             {
-                "model": one.model,
-                "runs": [report.names[run] for run in report.own.get(one.model, [])],
-                "found": one.found,
-                "unique": one.unique,
-                "without": part(one.without),
-                "alone": part(one.alone),
+                "model": model.model,
+                "runs": [report.names[run] for run in report.own.get(model.model, [])],
+                "found": model.found,
+                "unique": model.unique,
+                "without": described(model.without),
+                "alone": described(model.alone),
             }
-            for one in bias.models
+            for model in bias.models
         ],
-        "origins": [asdict(one) for one in report.origins],
+        "origins": [asdict(origin) for origin in report.origins],
     }
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
@@ -218,48 +214,48 @@ def report_csv(report: BiasReport) -> str:
          "bias", "bias_own", "bias_others", "run", "name", "score"]
     )  # fmt: skip
     about = [spreadsheet_text(report.release), report.split, report.measure, report.first]
-    parts: list[list[Any]] = [["all", *[""] * 7, report.bias.scores.tolist()]]
-    for one in report.bias.models:
-        for labels, part in (("without", one.without), ("alone", one.alone)):
+    parts: list[list[Any]] = [["all", *[""] * 7, list(report.bias.scores.values())]]
+    for model in report.bias.models:
+        for labels, part in (("without", model.without), ("alone", model.alone)):
             bias = part.bias
             parts.append(
-                [labels, spreadsheet_text(one.model), one.found, one.unique, part.tau,
+                [labels, spreadsheet_text(model.model), model.found, model.unique, part.tau,
                  bias.whole, bias.own, bias.others, _numbers(part)]
             )  # fmt: skip
     for *columns, scores in parts:
-        for run, name, score in zip(report.runs, report.names, scores, strict=True):
-            writer.writerow([*about, *columns, run.pk, spreadsheet_text(name), score])
+        for (run, name), score in zip(report.names.items(), scores, strict=True):
+            writer.writerow([*about, *columns, run, spreadsheet_text(name), score])
     return file.getvalue()
 
 
 def _numbers(part: PartScores) -> list[float | None]:
-    return part.scores.tolist() if part.queries else [None] * len(part.scores)
+    return [score if part.queries else None for score in part.scores.values()]
 
 
 def _text(report: BiasReport, value: float | None) -> str:
-    return printed(report.measure, None if value is None or np.isnan(value) else float(value))
+    return printed(report.measure, None if value is None or np.isnan(value) else value)
 
 
-def _names(runs: tuple[Run, ...]) -> tuple[str, ...]:
+def _names(runs: Mapping[int, Run]) -> dict[int, str]:
     """With their numbers where two have the same."""
-    counts = Counter(run.name for run in runs)
-    return tuple(run.name if counts[run.name] == 1 else f"{run.name} ({run.pk})" for run in runs)
+    counts = Counter(run.name for run in runs.values())
+    return {
+        pk: run.name if counts[run.name] == 1 else f"{run.name} ({pk})" for pk, run in runs.items()
+    }
 
 
-def _runs_of_models(runs: tuple[Run, ...]) -> dict[str, list[int]]:
+def _runs_of_models(runs: Mapping[int, Run]) -> dict[str, list[int]]:
     own: dict[str, list[int]] = {}
-    for place, run in enumerate(runs):
+    for pk, run in runs.items():
         if run.embedding_model is not None:
-            own.setdefault(run.embedding_model.name, []).append(place)
+            own.setdefault(run.embedding_model.name, []).append(pk)
     return own
 
 
-def _runs_of_runs(runs: tuple[Run, ...], names: tuple[str, ...]) -> dict[str, list[int]]:
+def _runs_of_runs(runs: Mapping[int, Run], names: Mapping[int, str]) -> dict[str, list[int]]:
     """Each run of one stage, with those that re-rank it. A fusion finds what others find."""
     return {
-        name: [
-            place for place, other in enumerate(runs) if run.pk in (other.pk, other.first_stage_id)
-        ]
-        for name, run in zip(names, runs, strict=True)
+        names[pk]: [other.pk for other in runs.values() if pk in (other.pk, other.first_stage_id)]
+        for pk, run in runs.items()
         if run.first_stage_id is None and run.kind != Run.Kind.FUSION
     }

@@ -21,9 +21,9 @@ from evaluation.leaderboard.bias_report import (
     report_json,
     run_rows,
 )
+from evaluation.leaderboard.board import SPLITS
 from evaluation.leaderboard.choice import Visible, read_measure, visible
 from evaluation.leaderboard.selectors import board_runs
-from evaluation.leaderboard.tables import SPLITS
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
 from evaluation.runs.store import RunDamaged
@@ -48,7 +48,7 @@ def bias_page(request: HttpRequest, pk: int) -> HttpResponse:
         seen, report = _report(request, release)
     except (NoSnapshot, RunDamaged) as error:
         return render(request, "evaluation/bias.html", context | {"trouble": str(error)})
-    names = [one.model for one in report.bias.models]
+    names = [model.model for model in report.bias.models]
     context |= {
         **seen.context,
         "report": report,
@@ -81,8 +81,8 @@ def bias_file(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
 
 def _report(request: HttpRequest, release: Release) -> tuple[Visible, BiasReport]:
     runs = board_runs(release, Run.Task.FULL, request.user)
-    splits = {one: title for one, title in runs.splits.items() if not runs.labels_hidden(one)}
+    splits = {key: title for key, title in runs.splits.items() if not runs.labels_hidden(key)}
     measure = read_measure(request.GET, Run.Task.FULL)
     seen = visible(runs, chosen(request.GET, "split", SPLITS), measure, splits)
-    first = chosen(request.GET, "first", [str(one) for one in FIRSTS], str(USUAL_FIRST))
+    first = chosen(request.GET, "first", list(map(str, FIRSTS)), str(USUAL_FIRST))
     return seen, bias_report(runs, seen.split, seen.measure, int(first))

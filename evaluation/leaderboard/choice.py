@@ -10,19 +10,8 @@ from urllib.parse import urlencode
 from django.http import Http404, QueryDict
 
 from core.address_choices import chosen, chosen_id, chosen_ids
+from evaluation.leaderboard.board import ALL, GROUPINGS, SPLITS, TEST, VAL
 from evaluation.leaderboard.selectors import BoardRuns
-from evaluation.leaderboard.tables import (
-    ALL,
-    GROUPINGS,
-    SPLITS,
-    TEST,
-    VAL,
-    Board,
-    Column,
-    measure_columns,
-    subset_columns,
-    subsets,
-)
 from evaluation.runs.models import Run
 from evaluation.scoring.measures import HEADLINES, mean_title, parse_measure
 
@@ -180,15 +169,3 @@ def read_measure(parameters: QueryDict, task: str) -> str:
         return parse_measure(text).key
     except ValueError as error:
         raise Http404(str(error)) from error
-
-
-def columns_of(choice: Choice, runs: BoardRuns, board: Board) -> tuple[Column, ...]:
-    """The columns of the chosen table."""
-    whole = subsets(board.query_ids, runs.queries, ALL)[0]
-    if choice.view == MEASURES:
-        return measure_columns([*runs.measures, choice.measure], whole)
-    if choice.view == ALL:
-        shown = [*runs.main_measures(choice.split), *runs.coverage(choice.split)]
-        return measure_columns([*shown, choice.measure], whole)
-    parts = subsets(board.query_ids, runs.queries, choice.view)
-    return subset_columns(choice.measure, (whole, *parts))

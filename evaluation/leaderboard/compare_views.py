@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,24 +15,11 @@ from django.views.decorators.http import require_safe
 from core.access import require_evaluator
 from core.address_choices import chosen, chosen_id
 from evaluation.leaderboard import charts, statistics
+from evaluation.leaderboard.board import BOTH, SPLITS, TEST, VAL, Board, printed, verdicts
 from evaluation.leaderboard.choice import read_measure, visible
 from evaluation.leaderboard.page import scale_of
-from evaluation.leaderboard.run_page import image_ids_of, only_by, relevant_ids, row_of
+from evaluation.leaderboard.run_page import image_ids_of, only_by, relevant_ids
 from evaluation.leaderboard.selectors import BoardRuns, board_runs, splits_of
-from evaluation.leaderboard.tables import (
-    ALL,
-    BOTH,
-    SPLITS,
-    TEST,
-    VAL,
-    Board,
-    Floats,
-    column_means,
-    measure_columns,
-    printed,
-    subsets,
-    verdicts,
-)
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot, get_run_for
 from evaluation.runs.services import rankings_on
@@ -72,7 +60,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         runs = board_runs(release, task, request.user)
     except NoSnapshot as error:
         return render(request, "evaluation/compare.html", context | {"trouble": str(error)})
-    context["runs"] = runs.runs
+    context["runs"] = list(runs.runs.values())
     split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, task)
     seen = visible(runs, split, measure, _splits(runs, first, second))
     context |= seen.context
@@ -114,21 +102,20 @@ def _comparison(
     if first.pk == second.pk:
         return {"problem": "Choose two different runs."}
     board = runs.board(split)
-    row_a, row_b = (row_of(runs, board, run) for run in (first, second))
-    if row_a is None or row_b is None:
+    if not {first.pk, second.pk} <= set(board.runs):
         return {"problem": "The two runs hold no split in common, or one is not scored yet."}
     if board.summary is not None:
-        return _summary_comparison(runs, board, row_a, row_b, measure)
-    a, b = board.of(measure)[[row_a, row_b]]
+        return _summary_comparison(board, first, second, measure)
+    a, b = (board.scores_of(run.pk, measure) for run in (first, second))
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
-    tests = statistics.p_values(runs, board, row_a, row_b, measure)
-    pairs = _pairs(runs, board.query_ids.tolist(), first, second, a, b, measure)
+    tests = statistics.p_values(board, first.pk, second.pk, measure)
+    pairs = _pairs(board, first, second, measure)
     return {
         "pairs": pairs,
         "counted": COUNTED if any(pair.only_first is not None for pair in pairs) else 0,
         "verdicts": verdicts(a - b),
-        "means": [printed(measure, float(values.mean())) for values in (a, b)],
+        "means": [printed(measure, float(scores.mean())) for scores in (a, b)],
         "difference": _signed(measure, float((a - b).mean())),
         "p": {name: _p_text(value) for name, value in tests.items()},
         "chart": charts.differences_chart(
@@ -141,63 +128,49 @@ def _comparison(
     }
 
 
-def _summary_comparison(
-    runs: BoardRuns, board: Board, first: int, second: int, measure: str
-) -> dict[str, Any]:
-    """What the leaderboard says of two of its rows: the rounded means, and their groups."""
-    whole = measure_columns([measure], subsets(board.query_ids, runs.queries, ALL)[0])[0]
-    a, b = column_means(board, whole)[[first, second]].tolist()
-    letters = statistics.groups(runs, board, measure)
+def _summary_comparison(board: Board, first: Run, second: Run, measure: str) -> dict[str, Any]:
+    """What the leaderboard says of two of its runs: the rounded means, and their groups."""
+    means, groups = board.means(measure), statistics.groups(board, measure)
+    a, b = means[first.pk], means[second.pk]
     return {
         "means": [printed(measure, a), printed(measure, b)],
         "difference": _signed(measure, a - b),
-        "groups": [letters.get(first, ""), letters.get(second, "")],
+        "groups": [groups.get(run.pk, "") for run in (first, second)],
     }
 
 
-def _pairs(
-    runs: BoardRuns,
-    query_ids: list[int],
-    first: Run,
-    second: Run,
-    a: Floats,
-    b: Floats,
-    measure: str,
-) -> list[Pair]:
+def _pairs(board: Board, first: Run, second: Run, measure: str) -> list[Pair]:
     """Every query, those where the first is furthest ahead at the top."""
-    order = np.argsort(b - a, kind="stable").tolist()
-    ends = [runs.queries[query_ids[place]] for place in {*order[:COUNTED], *order[-COUNTED:]}]
-    only = _only(first, second, [one.query_id for one in ends])
-    pairs = []
-    for place in order:
-        query = runs.queries[query_ids[place]]
-        alone = only.get(query.query_id)
-        pairs.append(
-            Pair(
-                query=query,
-                first=printed(measure, float(a[place])),
-                second=printed(measure, float(b[place])),
-                difference=float(a[place] - b[place]),
-                text=_signed(measure, float(a[place] - b[place])),
-                only_first=alone[0] if alone else None,
-                only_second=alone[1] if alone else None,
-            )
+    scores = (board.scores_of(run.pk, measure).tolist() for run in (first, second))
+    rows = sorted(zip(board.queries, *scores, strict=True), key=lambda row: row[2] - row[1])
+    ends = {query.query_id for query, _, _ in [*rows[:COUNTED], *rows[-COUNTED:]]}
+    only = _only(first, second, ends)
+    return [
+        Pair(
+            query=query,
+            first=printed(measure, a),
+            second=printed(measure, b),
+            difference=a - b,
+            text=_signed(measure, a - b),
+            only_first=only.get(query.query_id, (None, None))[0],
+            only_second=only.get(query.query_id, (None, None))[1],
         )
-    return pairs
+        for query, a, b in rows
+    ]
 
 
-def _only(first: Run, second: Run, query_ids: list[int]) -> dict[int, tuple[int, int]]:
+def _only(first: Run, second: Run, query_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
     """How many relevant images each of two runs found that the other missed, by query id; nothing
     where a run has no order."""
     if Run.Kind.RANDOM in (first.kind, second.kind):
         return {}
     try:
-        one, other = (rankings_on(run, first.release) for run in (first, second))
+        of_runs = tuple(rankings_on(run, first.release) for run in (first, second))
     except RunDamaged:
         return {}
     counts = {}
     for query_id in query_ids:
-        a, b = (image_ids_of(rankings, query_id) for rankings in (one, other))
+        a, b = (image_ids_of(rankings, query_id) for rankings in of_runs)
         relevant = relevant_ids(first.release, first.task, query_id)
         counts[query_id] = (len(only_by(a, b, relevant)), len(only_by(b, a, relevant)))
     return counts

@@ -5,31 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import numpy as np
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
-from evaluation.leaderboard import page, statistics
+from evaluation.leaderboard import statistics
+from evaluation.leaderboard.board import BOTH, SPLITS, TEST, VAL, Subset
 from evaluation.leaderboard.choice import Choice
 from evaluation.leaderboard.latex import leaderboard_tex
+from evaluation.leaderboard.page import board_charts
 from evaluation.leaderboard.selectors import BoardRuns, published_runs
-from evaluation.leaderboard.tables import (
-    BOTH,
-    SPLITS,
-    TEST,
-    VAL,
-    Board,
-    Floats,
-    Subset,
-    column_means,
-    measure_columns,
-    subsets,
-)
+from evaluation.leaderboard.table import leaderboard_table
 from evaluation.runs.models import Run
 from evaluation.runs.services import CARD_FIELDS
 from evaluation.scoring.measures import HEADLINES, mean_title
@@ -105,7 +95,7 @@ def leaderboard_csv(release: Release) -> str:
     writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
     writer.writeheader()
     for runs in tasks:
-        for record in sorted(_records(runs), key=lambda one: one.run.kind == Run.Kind.BEST):
+        for record in sorted(_records(runs), key=lambda record: record.run.kind == Run.Kind.BEST):
             row = {
                 "release": release.name,
                 "version": release.version,
@@ -151,14 +141,17 @@ def leaderboard_json(release: Release) -> str:
                 "measures": record.means,
                 "intervals": record.intervals,
             }
-        groups = {split: _groups(runs, runs.board(split), split) for split in runs.splits}
+        groups = {
+            split: statistics.groups(runs.board(split), runs.main_measures(split)[0])
+            for split in runs.splits
+        }
         described: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
-        for run in runs.runs:
-            one = {"id": run.pk, **_description(run), "scores": scores.get(run.pk, {})}
+        for pk, run in runs.runs.items():
+            method = {"id": pk, **_description(run), "scores": scores.get(pk, {})}
             best = run.kind == Run.Kind.BEST
             if not best:
-                one["groups"] = {split: found.get(run.pk, "") for split, found in groups.items()}
-            described[best].append(one)
+                method["groups"] = {split: of_runs.get(pk, "") for split, of_runs in groups.items()}
+            described[best].append(method)
         content["tasks"][task] = {
             "measure_of_groups": {split: runs.main_measures(split)[0] for split in runs.splits},
             "runs": described[False],
@@ -184,7 +177,7 @@ def leaderboard_html(release: Release) -> str:
     context = {
         "release": release,
         "tasks": tasks,
-        "any_runs": any(one["splits"] for one in tasks),
+        "any_runs": any(task["splits"] for task in tasks),
         "styles": mark_safe("\n".join(_asset(name) for name in STYLES)),
         # Nothing in it may end the element that it stands in.
         "vega": mark_safe(_asset(VEGA).replace("</script", "<\\/script")),
@@ -196,7 +189,7 @@ def leaderboard_html(release: Release) -> str:
 def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
     measure = runs.main_measures(split)[0]
     choice = Choice(task=runs.task, split=split, measure=measure)
-    tables = [page.shown_table(replace(choice, view=view), runs) for view in runs.groupings(split)]
+    tables = [leaderboard_table(replace(choice, view=view), runs) for view in runs.groupings(split)]
     return {
         "split": split,
         "labels_hidden": runs.labels_hidden(split),
@@ -204,53 +197,33 @@ def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
         "choice": choice,
         "measure_title": mean_title(measure, runs.task),
         "tables": tables,
-        **page.board_charts(choice, runs, tables[0]),
+        **board_charts(choice, runs, tables[0]),
     }
 
 
 def _records(runs: BoardRuns) -> Iterator[Record]:
     for split in sorted(runs.splits, key=(VAL, TEST, BOTH).index):
         board = runs.board(split)
-        measures = runs.measures if board.summary is None else runs.main_measures(split)
-        spans = {
-            key: statistics.every_interval(runs, board, key)
-            for key in runs.main_measures(split)
-            if key in measures
-        }
-        for grouping in runs.groupings(split):
-            for part in subsets(board.query_ids, runs.queries, grouping):
-                if len(part.queries):
-                    here = {key: found[part.key] for key, found in spans.items()}
-                    yield from _part_records(runs, board, part, measures, here)
-
-
-def _part_records(
-    runs: BoardRuns,
-    board: Board,
-    part: Subset,
-    measures: Sequence[str],
-    spans: Mapping[str, Floats],
-) -> Iterator[Record]:
-    columns = measure_columns(measures, part)
-    means = {column.measure: column_means(board, column) for column in columns}
-    for row, place in enumerate(board.runs):
-        known = [key for key in means if not np.isnan(means[key][row])]
-        yield Record(
-            run=runs.runs[place],
-            split=board.split,
-            subset=part,
-            means={key: float(means[key][row]) for key in known},
-            intervals={
-                key: (float(spans[key][row][0]), float(spans[key][row][1]))
-                for key in spans
-                if key in known
-            },
-        )
-
-
-def _groups(runs: BoardRuns, board: Board, split: str) -> dict[int, str]:
-    letters = statistics.groups(runs, board, runs.main_measures(split)[0])
-    return {runs.runs[board.runs[row]].pk: found for row, found in letters.items()}
+        main = runs.main_measures(split)
+        measures = main if board.summary is not None else runs.measures
+        intervals = {key: statistics.every_interval(board, key) for key in main if key in measures}
+        for part in (part for name in runs.groupings(split) for part in board.subsets(name)):
+            if not len(part.queries):
+                continue
+            means = {key: board.means(key, part) for key in measures}
+            for run in board.runs:
+                known = {key: of_runs[run] for key, of_runs in means.items() if run in of_runs}
+                yield Record(
+                    run=runs.runs[run],
+                    split=split,
+                    subset=part,
+                    means=known,
+                    intervals={
+                        key: of_parts[part.key][run]
+                        for key, of_parts in intervals.items()
+                        if key in known
+                    },
+                )
 
 
 def _description(run: Run) -> dict[str, Any]:

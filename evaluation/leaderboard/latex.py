@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from evaluation.leaderboard.board import TEST, VAL
 from evaluation.leaderboard.choice import Choice
-from evaluation.leaderboard.page import Line, Shown, shown_table
 from evaluation.leaderboard.selectors import published_runs
-from evaluation.leaderboard.tables import TEST, VAL
+from evaluation.leaderboard.table import Row, Table, leaderboard_table
 from evaluation.runs.models import Run
 from releases.models import Release
 
 #: What LaTeX takes for commands, as it prints.
 _ESCAPES: Final = str.maketrans(
-    {one: f"\\{one}" for one in "&%$#_{}"}
+    {letter: f"\\{letter}" for letter in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
 
@@ -30,7 +30,8 @@ def leaderboard_tex(release: Release) -> str:
         for split in (TEST, VAL):
             if split in runs.splits and runs.board(split).runs:
                 choice = Choice(task=task, split=split, measure=runs.main_measures(split)[0])
-                tables.append(_table(shown_table(choice, runs), f"{release}, {task.label.lower()}"))
+                table = leaderboard_table(choice, runs)
+                tables.append(_table(table, f"{release}, {task.label.lower()}"))
     return "\n".join(tables)
 
 
@@ -39,17 +40,17 @@ def escaped(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-def _table(shown: Shown, about: str) -> str:
-    headers = ["Method", "Params (M)", *(header.title for header in shown.headers)]
+def _table(table: Table, about: str) -> str:
+    headers = ["Method", "Params (M)", *(header.title for header in table.headers)]
     return "\n".join(
         [
             r"\begin{table}",
-            rf"\caption{{{escaped(f'{about}: {shown.title.lower()} ({shown.queries})')}}}",
+            rf"\caption{{{escaped(f'{about}: {table.title.lower()} ({table.queries})')}}}",
             rf"\begin{{tabular}}{{l{'r' * (len(headers) - 1)}}}",
             r"\toprule",
             " & ".join(map(escaped, headers)) + r" \\",
             r"\midrule",
-            *(_row(line) for line in shown.lines),
+            *map(_row, table.rows),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -58,7 +59,9 @@ def _table(shown: Shown, about: str) -> str:
     )
 
 
-def _row(line: Line) -> str:
-    size = "–" if line.run.parameters is None else f"{line.run.parameters:,g}"
-    figures = [rf"\textbf{{{one.text}}}" if one.best else one.text for one in line.figures]
-    return " & ".join([escaped(line.run.name), size, *figures]) + r" \\"
+def _row(row: Row) -> str:
+    size = "–" if row.run.parameters is None else f"{row.run.parameters:,g}"
+    figures = [
+        rf"\textbf{{{figure.text}}}" if figure.best else figure.text for figure in row.figures
+    ]
+    return " & ".join([escaped(row.run.name), size, *figures]) + r" \\"

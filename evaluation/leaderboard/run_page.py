@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluation.leaderboard import statistics
+from evaluation.leaderboard.board import Board, Ids, Subset, printed, ranks_among
 from evaluation.leaderboard.selectors import (
     BoardRuns,
     board_runs,
@@ -16,16 +17,7 @@ from evaluation.leaderboard.selectors import (
     splits_of,
     values_on,
 )
-from evaluation.leaderboard.tables import (
-    Board,
-    Cell,
-    Column,
-    Ids,
-    column_means,
-    printed,
-    ranks_among,
-    subsets,
-)
+from evaluation.leaderboard.table import Figure, figure
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import (
     release_data,
@@ -57,16 +49,16 @@ MOST_MISSED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class PartLine:
+class PartRow:
     """One subset's row: a figure for each measure."""
 
     name: str
     queries: int
-    figures: tuple[Cell, ...]
+    figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class QueryLine:
+class QueryRow:
     """One query's row."""
 
     query: SnapshotQuery
@@ -79,7 +71,7 @@ class QueryLine:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionLine:
+class VersionRow:
     """A run's means on one version of its benchmark."""
 
     release: Release
@@ -90,7 +82,7 @@ class VersionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ShownImage:
     """One image of a ranking, or one that is missing from it."""
 
     image_id: int
@@ -108,115 +100,105 @@ def runs_with(release: Release, run: Run, user: Any) -> BoardRuns:
     """The runs of the run's task that the user sees on a release, the run among them also where it
     was made for another version. NoSnapshot: nothing to score on."""
     runs = board_runs(release, run.task, user)
-    if any(one.pk == run.pk for one in runs.runs):
+    if run.pk in runs.runs:
         return runs
+    own = {run.pk: run}
     return replace(
         runs,
-        runs=(*runs.runs, run),
-        values=(*runs.values, values_on(release, (run,))[run.pk]),
+        runs={**runs.runs, **own},
+        values={**runs.values, **values_on(release, own)},
         fingerprint=f"{runs.fingerprint} with {run.pk}",
     )
 
 
-def row_of(runs: BoardRuns, board: Board, run: Run) -> int | None:
-    """The run's row on a board; None where it doesn't hold the split."""
-    for row, place in enumerate(board.runs):
-        if runs.runs[place].pk == run.pk:
-            return row
-    return None
-
-
-def part_lines(
-    runs: BoardRuns, board: Board, row: int, measures: Sequence[str]
-) -> dict[str, list[PartLine]]:
+def part_rows(
+    runs: BoardRuns, board: Board, run: Run, measures: Sequence[str]
+) -> dict[str, list[PartRow]]:
     """The run's means with intervals in each subset, by grouping."""
-    lines = {}
-    for grouping in runs.groupings(board.split):
-        lines[grouping] = [
-            PartLine(
+    return {
+        grouping: [
+            PartRow(
                 part.name,
                 len(part.queries),
-                tuple(_figure(board, row, Column(part.key, measure, part)) for measure in measures),
+                tuple(_figure(board, run, measure, part) for measure in measures),
             )
-            for part in subsets(board.query_ids, runs.queries, grouping)
+            for part in board.subsets(grouping)
         ]
-    return lines
+        for grouping in runs.groupings(board.split)
+    }
 
 
-def query_lines(runs: BoardRuns, board: Board, row: int, measure: str) -> list[QueryLine]:
+def query_rows(board: Board, run: Run, measure: str) -> list[QueryRow]:
     """Every scored query of the board with the run's figure and rank, by query id; none where the
     labels of the split are hidden."""
     if board.summary is not None:
         return []
-    values = board.of(measure)
-    ranks = ranks_among(values, board.oracles)[row]
-    rows = [
-        one
-        for one, figures in enumerate(values)
-        if one not in board.oracles and not np.isnan(figures).all()
-    ]
-    best = values[rows].max(axis=0) if rows else values[row]
+    own = board.scores_of(run.pk, measure)
+    competing = board.means(measure).keys() - board.oracles
+    best = np.max([board.scores_of(pk, measure) for pk in competing] or [own], axis=0)
+    ranks = ranks_among(board, run.pk, measure)
+    columns = (own.tolist(), ranks.tolist(), best.tolist())
     return [
-        QueryLine(
-            query=runs.queries[query_id],
-            value=float(values[row, place]),
-            text=printed(measure, float(values[row, place])),
-            rank=int(ranks[place]),
-            best=printed(measure, float(best[place])),
+        QueryRow(
+            query=query,
+            value=value,
+            text=printed(measure, value),
+            rank=rank,
+            best=printed(measure, highest),
         )
-        for place, query_id in enumerate(board.query_ids.tolist())
-        if not np.isnan(values[row, place])
+        for query, value, rank, highest in zip(board.queries, *columns, strict=True)
+        if not np.isnan(value)
     ]
 
 
-def tie_lines(
-    runs: BoardRuns, board: Board, run: Run, release: Release, measures: Sequence[str]
+def tie_ranges(
+    board: Board, run: Run, release: Release, measures: Sequence[str]
 ) -> list[tuple[str, str]]:
     """The least and the largest mean of each measure, as printed, that the order of images with
     equal scores could give; none where it moves nothing, the run has no order or lost it, or the
     labels of the split are hidden."""
     if board.summary is not None or run.kind == Run.Kind.RANDOM:
         return []
-    chosen = parse_measures(measures)
+    parsed = parse_measures(measures)
 
     def compute() -> TieRange:
         qrels = task_qrels(release, run.task).only(board.query_ids)
-        return tie_range(rankings_on(run, release), qrels, chosen)
+        return tie_range(rankings_on(run, release), qrels, parsed)
 
     try:
-        moved = cached(compute, "ties", runs.fingerprint, run.pk, board.split, measures).means
+        moved = cached(compute, "ties", board.fingerprint, run.pk, measures).means
     except RunDamaged:
         return []
     return [
-        (one.mean_name, "–".join(printed(one.key, bound) for bound in moved[one.key]))
-        for one in chosen
-        if one.key in moved
+        (measure.mean_name, "–".join(printed(measure.key, bound) for bound in moved[measure.key]))
+        for measure in parsed
+        if measure.key in moved
     ]
 
 
-def version_lines(user: Any, run: Run) -> list[VersionLine]:
+def version_rows(user: Any, run: Run) -> list[VersionRow]:
     """A run's means on the versions that it is scored on, the oldest first, by the labels that the
     user sees: over the queries of a split that all of these score, so that they are comparable.
     None where a split has only one version.
     """
     scores = sorted(scores_of_run(run), key=lambda score: score.release.version)
-    lines: list[VersionLine] = []
+    rows: list[VersionRow] = []
     for split in sorted(splits_of(run), reverse=True):
-        seen = [one for one in scores if labels_visible_to(user, one.release, split)]
+        seen = [score for score in scores if labels_visible_to(user, score.release, split)]
         held = [
-            {one for one in score.query_ids if queries[one].split == split}
+            {query_id for query_id in score.query_ids if queries[query_id].split == split}
             for score in seen
             for queries in [release_queries(score.release)]
         ]
-        both = set.intersection(*held) if len(held) > 1 else set()
-        for score in seen if both else ():
-            kept = np.isin(score.query_ids, list(both))
+        common = set.intersection(*held) if len(held) > 1 else set()
+        for score in seen if common else ():
+            kept = np.isin(score.query_ids, list(common))
             figures = tuple(
                 printed(key, float(np.array(score.measures[key])[kept].mean()))
                 for key in HEADLINES[run.task]
             )
-            lines.append(VersionLine(score.release, split, len(both), figures))
-    return lines
+            rows.append(VersionRow(score.release, split, len(common), figures))
+    return rows
 
 
 def ranking_of(run: Run, release: Release, query_id: int) -> Ids:
@@ -260,11 +242,11 @@ def query_to_label(release: Release, query: SnapshotQuery, user: Any) -> Query |
     if not release_data(release).header.corpus_images:
         return None
     visible = queries_visible_to(user).filter(query_id=query.query_id, text=query.text)
-    found = visible.filter(current_list__frozen_at__isnull=False).first()
-    return found if found is not None and can_judge(user, found) else None
+    listed = visible.filter(current_list__frozen_at__isnull=False).first()
+    return listed if listed is not None and can_judge(user, listed) else None
 
 
-def found_images(
+def shown_images(
     release: Release,
     user: Any,
     image_ids: Ids,
@@ -272,7 +254,7 @@ def found_images(
     ranks: Sequence[int | None],
     marks: list[str],
     to_label: Query | None,
-) -> list[Found]:
+) -> list[ShownImage]:
     """Images ready to be shown, with those of the corpus that are here."""
     ids = image_ids.tolist()
     here: dict[int, Image] = {}
@@ -280,7 +262,7 @@ def found_images(
         here = images_visible_to(user).in_bulk(ids)
     listed = candidate_ranks(to_label, here) if to_label is not None else {}
     return [
-        Found(image_id, rank, mark, here.get(image_id), listed.get(image_id))
+        ShownImage(image_id, rank, mark, here.get(image_id), listed.get(image_id))
         for image_id, rank, mark in zip(ids, ranks, marks, strict=True)
     ]
 
@@ -288,8 +270,8 @@ def found_images(
 def missed(relevant: Ids, ranking: Ids) -> tuple[Ids, list[int | None]]:
     """The relevant images that aren't among the first of a ranking, with their rank further down:
     those that have one first."""
-    places = {image_id: rank for rank, image_id in enumerate(ranking.tolist(), start=1)}
-    ranks = {image_id: places.get(image_id) for image_id in relevant.tolist()}
+    all_ranks = {image_id: rank for rank, image_id in enumerate(ranking.tolist(), start=1)}
+    ranks = {image_id: all_ranks.get(image_id) for image_id in relevant.tolist()}
     lost = [image_id for image_id, rank in ranks.items() if rank is None or rank > FOUND_WITHIN]
     lost.sort(key=lambda image_id: (ranks[image_id] or np.inf, image_id))
     return np.array(lost, dtype=np.int64), [ranks[image_id] for image_id in lost]
@@ -301,13 +283,10 @@ def only_by(other: Ids, ranking: Ids, relevant: Ids) -> Ids:
     return first[np.isin(first, relevant) & ~np.isin(first, ranking[:FOUND_WITHIN])]
 
 
-def _figure(board: Board, row: int, column: Column) -> Cell:
-    value = float(column_means(board, column)[row])
-    if np.isnan(value):
-        return Cell("–", None)
-    low, high = statistics.interval(board, row, column)
-    span = f"{printed(column.measure, low)}–{printed(column.measure, high)}"
-    return Cell(printed(column.measure, value), value, interval=span)
+def _figure(board: Board, run: Run, measure: str, part: Subset) -> Figure:
+    mean = board.means(measure, part).get(run.pk)
+    interval = None if mean is None else statistics.interval(board, run.pk, measure, part)
+    return figure(measure, mean, interval)
 
 
 def _none() -> Ids:

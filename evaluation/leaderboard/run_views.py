@@ -1,4 +1,4 @@
-"""A run's page, a query of it, and two runs beside each other."""
+"""A run's page, and that of a query of it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from django.views.decorators.http import require_safe
 from core.access import Role, at_least
 from core.address_choices import chosen, chosen_id, chosen_page
 from evaluation.leaderboard import run_page as page
+from evaluation.leaderboard.board import GROUPINGS, SPLITS, Board, printed, ranks_among
 from evaluation.leaderboard.choice import read_measure, visible
 from evaluation.leaderboard.selectors import BoardRuns, splits_of
-from evaluation.leaderboard.tables import GROUPINGS, SPLITS, printed, ranks_among
 from evaluation.runs.forms import JudgeForm
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import (
@@ -38,12 +38,12 @@ from releases.selectors import get_release
 
 #: How many of the best and of the worst queries are shown apart.
 EXTREMES: Final = 5
-SORTS: Final[dict[str, Callable[[page.QueryLine], Any]]] = {
-    "id": lambda line: line.query.query_id,
-    "text": lambda line: line.query.text.casefold(),
-    "category": lambda line: (line.query.category, line.query.query_id),
-    "value": lambda line: line.value,
-    "rank": lambda line: (line.rank, -line.value),
+SORTS: Final[dict[str, Callable[[page.QueryRow], Any]]] = {
+    "id": lambda row: row.query.query_id,
+    "text": lambda row: row.query.text.casefold(),
+    "category": lambda row: (row.query.category, row.query.query_id),
+    "value": lambda row: row.value,
+    "rank": lambda row: (row.rank, -row.value),
 }
 
 
@@ -59,9 +59,9 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         release, releases = _release(request, run)
         if run.ready:
             context |= _scores(request, run, release) | {"releases": releases}
-            context["versions"] = page.version_lines(request.user, run)
+            context["versions"] = page.version_rows(request.user, run)
             measures = HEADLINES[run.task]
-            context["version_columns"] = [mean_title(one, run.task) for one in measures]
+            context["version_columns"] = [mean_title(key, run.task) for key in measures]
     except NoSnapshot as error:
         context["trouble"] = str(error)
     return render(request, "evaluation/run.html", context)
@@ -109,41 +109,40 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
     seen = visible(runs, split, measure, splits)
     measure = seen.measure
     board = runs.board(seen.split)
-    row = page.row_of(runs, board, run)
-    if row is None:
+    if run.pk not in board.runs:
         return {"trouble": "The run holds no query that is scored."}
     measures = list(dict.fromkeys([*seen.main_measures, measure]))
-    lines = page.query_lines(runs, board, row, measure)
-    by_value = sorted(lines, key=lambda line: (-line.value, line.query.query_id))
+    rows = page.query_rows(board, run, measure)
+    by_value = sorted(rows, key=lambda row: (-row.value, row.query.query_id))
     return {
         **seen.context,
         "release": release,
-        "columns": [mean_title(one, run.task) for one in measures],
+        "columns": [mean_title(key, run.task) for key in measures],
         "parts": [
             (GROUPINGS[grouping], parts)
-            for grouping, parts in page.part_lines(runs, board, row, measures).items()
+            for grouping, parts in page.part_rows(runs, board, run, measures).items()
         ],
-        "ties": page.tie_lines(runs, board, run, release, measures),
-        "competitors": board.competitors,
-        "best_lines": by_value[:EXTREMES],
-        "worst_lines": by_value[::-1][:EXTREMES],
-        "query_count": len(lines),
+        "ties": page.tie_ranges(board, run, release, measures),
+        "competitors": len(board.competitors),
+        "best_rows": by_value[:EXTREMES],
+        "worst_rows": by_value[::-1][:EXTREMES],
+        "query_count": len(rows),
         "others": _others(runs, run),
-        **_query_table(request, lines, measure),
+        **_query_table(request, rows, measure),
     }
 
 
-def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str) -> dict[str, Any]:
+def _query_table(request: HttpRequest, rows: list[page.QueryRow], measure: str) -> dict[str, Any]:
     """The queries that the filters leave, sorted, and the headers that sort them."""
     search = request.GET.get("search", "").strip()[:200]
     category = request.GET.get("category", "")
     sort = chosen(request.GET, "sort", SORTS, "value")
     falling = chosen(request.GET, "order", ("asc", "desc")) == "desc"
     shown = [
-        line
-        for line in lines
-        if search.casefold() in line.query.text.casefold()
-        and (not category or line.query.category == category)
+        row
+        for row in rows
+        if search.casefold() in row.query.text.casefold()
+        and (not category or row.query.category == category)
     ]
     shown.sort(key=SORTS[sort], reverse=falling)
     parameters: dict[str, str] = {
@@ -172,11 +171,11 @@ def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str
         for key, title in titles.items()
     ]
     return {
-        "lines": shown,
+        "rows": shown,
         "headers": headers,
         "search": search,
         "category": category,
-        "categories": sorted({line.query.category for line in lines}),
+        "categories": sorted({row.query.category for row in rows}),
         "filtered": bool(search or category),
         "sort": sort,
         "parameters": urlencode(
@@ -187,7 +186,9 @@ def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str
 
 def _others(runs: BoardRuns, run: Run) -> list[Run]:
     """Runs with an order of their own to compare with."""
-    return [one for one in runs.runs if one.pk != run.pk and one.kind != Run.Kind.RANDOM]
+    return [
+        other for pk, other in runs.runs.items() if pk != run.pk and other.kind != Run.Kind.RANDOM
+    ]
 
 
 def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> dict[str, Any]:
@@ -195,10 +196,9 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
     query = release_queries(release)[query_id]
     runs = page.runs_with(release, run, user)
     board = runs.board(query.split)
-    row = page.row_of(runs, board, run)
     others = _others(runs, run)
     other_id = chosen_id(request.GET, "other")
-    other = next((one for one in others if one.pk == other_id), None)
+    other = next((other for other in others if other.pk == other_id), None)
     if other_id is not None and other is None:
         raise Http404("There is no such run to compare with.")
     parameters = {name: request.GET[name] for name in ("release", "other") if request.GET.get(name)}
@@ -212,36 +212,36 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
         "parameters": urlencode(parameters),
         **_neighbors(board.query_ids.tolist(), query_id),
     }
-    scored = np.flatnonzero(board.query_ids == query_id)
-    if row is not None and scored.size:
-        context["figures"] = _figures(runs, board, row, int(scored[0]), run.task)
-        context["competitors"] = board.competitors
+    if run.pk in board.runs and query_id in board.query_ids:
+        context["figures"] = _figures(board, run, query_id)
+        context["competitors"] = len(board.competitors)
     context["to_label"] = to_label = page.query_to_label(release, query, user)
     ranking = page.ranking_of(run, release, query_id)
     return context | _images(request, run, release, query_id, ranking, other, to_label)
 
 
-def _figures(runs: BoardRuns, board: Any, row: int, place: int, task: str) -> list[dict[str, Any]]:
-    figures = []
-    for measure in HEADLINES[task]:
-        values = board.of(measure)[:, [place]]
-        if not np.isnan(values[row, 0]):
-            figures.append(
-                {
-                    "title": measure,
-                    "text": printed(measure, float(values[row, 0])),
-                    "rank": int(ranks_among(values, board.oracles)[row, 0]),
-                }
-            )
-    return figures
+def _figures(board: Board, run: Run, query_id: int) -> list[dict[str, Any]]:
+    """The run's scores at a query, and its ranks there, of the measures that it has."""
+    position = board.query_ids.tolist().index(query_id)
+    scores = {
+        measure: float(board.scores_of(run.pk, measure)[position])
+        for measure in HEADLINES[run.task]
+    }
+    return [
+        {
+            "title": measure,
+            "text": printed(measure, score),
+            "rank": int(ranks_among(board, run.pk, measure)[position]),
+        }
+        for measure, score in scores.items()
+        if not np.isnan(score)
+    ]
 
 
 def _neighbors(query_ids: list[int], query_id: int) -> dict[str, int | None]:
-    before = [one for one in query_ids if one < query_id]
-    after = [one for one in query_ids if one > query_id]
     return {
-        "previous_query": before[-1] if before else None,
-        "next_query": after[0] if after else None,
+        "previous_query": max((other for other in query_ids if other < query_id), default=None),
+        "next_query": min((other for other in query_ids if other > query_id), default=None),
     }
 
 
@@ -260,16 +260,16 @@ def _images(
     ranks = list(shown.object_list)
     ids = ranking[ranks[0] - 1 : ranks[-1]] if ranks else ranking[:0]
     marks = page.marks_of(release, query_id, ids)
-    found: dict[str, Any] = {
+    context: dict[str, Any] = {
         "page": shown,
         "returned": len(ranking),
-        "images": page.found_images(
+        "images": page.shown_images(
             release, user, ids, ranks=ranks, marks=marks, to_label=to_label
         ),
     }
     relevant = page.relevant_ids(release, run.task, query_id)
     lost, lost_ranks = page.missed(relevant, ranking)
-    found |= {
+    context |= {
         "relevant_count": len(relevant),
         "hits": len(relevant) - len(lost),
         "missed_count": len(lost),
@@ -278,14 +278,14 @@ def _images(
     if other is not None:
         theirs = page.ranking_of(other, release, query_id)
         only = page.only_by(theirs, ranking, relevant)
-        places = {one: rank for rank, one in enumerate(theirs.tolist(), start=1)}
-        found |= {
+        their_ranks = {image_id: rank for rank, image_id in enumerate(theirs.tolist(), start=1)}
+        context |= {
             "only_other_count": len(only),
             "only_other": _relevant_images(
-                release, user, only, [places[one] for one in only.tolist()], to_label
+                release, user, only, [their_ranks[image_id] for image_id in only.tolist()], to_label
             ),
         }
-    return found
+    return context
 
 
 def _relevant_images(
@@ -294,9 +294,9 @@ def _relevant_images(
     image_ids: Any,
     ranks: list[int | None],
     to_label: Query | None,
-) -> list[page.Found]:
+) -> list[page.ShownImage]:
     ids = image_ids[: page.MOST_MISSED]
     marks = ["relevant"] * len(ids)
-    return page.found_images(
+    return page.shown_images(
         release, user, ids, ranks=ranks[: len(ids)], marks=marks, to_label=to_label
     )

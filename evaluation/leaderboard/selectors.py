@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -13,8 +13,18 @@ from django.core.cache import cache
 from django.db.models import Exists, OuterRef, QuerySet
 
 from core.cache import LruCache
-from evaluation.leaderboard import tables as leaderboard
-from evaluation.leaderboard.tables import Board, Ids, RunValues
+from evaluation.leaderboard.board import (
+    ALL,
+    GROUPINGS,
+    SPLITS,
+    TEST,
+    VAL,
+    Board,
+    Floats,
+    Ids,
+    RunValues,
+    make_board,
+)
 from evaluation.runs.models import Run, RunScores
 from evaluation.runs.selectors import release_queries, runs_visible_to, task_qrels
 from evaluation.scoring import hidden
@@ -38,7 +48,7 @@ FEWEST_JUDGED: Final = 0.8
 ROWS_AT_A_TIME: Final = 20
 
 Result = TypeVar("Result")
-_Arrays = tuple[Ids, dict[str, leaderboard.Floats]]
+_Arrays = tuple[Ids, dict[str, Floats]]
 
 _scores_cache: LruCache[tuple[int, datetime], _Arrays] = LruCache(limit=REMEMBERED)
 
@@ -49,8 +59,9 @@ class BoardRuns:
 
     release: Release
     task: str
-    runs: tuple[Run, ...]
-    values: tuple[RunValues, ...]
+    runs: Mapping[int, Run]
+    """By id."""
+    values: Mapping[int, RunValues]
     """Of each of `runs`."""
     queries: Mapping[int, SnapshotQuery]
     query_ids: Ids
@@ -65,23 +76,18 @@ class BoardRuns:
         """The splits that the reader may look at, with their titles: of a test split whose labels
         are hidden only a summary, and not even that of few queries."""
         if not self.test_hidden:
-            return leaderboard.SPLITS
-        test = {leaderboard.TEST: leaderboard.SPLITS[leaderboard.TEST]}
-        enough = len(self._scored(leaderboard.TEST)) >= hidden.FEWEST_QUERIES
-        return (test if enough else {}) | {leaderboard.VAL: leaderboard.SPLITS[leaderboard.VAL]}
+            return SPLITS
+        scored = [query_id for query_id in self.query_ids.tolist() if self._split(query_id) == TEST]
+        shown = (TEST, VAL) if len(scored) >= hidden.FEWEST_QUERIES else (VAL,)
+        return {split: SPLITS[split] for split in shown}
 
     def labels_hidden(self, split: str) -> bool:
         """Whether the reader sees no more than a summary of a split."""
-        return self.test_hidden and split != leaderboard.VAL
+        return self.test_hidden and split != VAL
 
     def groupings(self, split: str) -> dict[str, str]:
         """The ways in which the reader may see a split's queries taken apart, with their titles."""
-        groupings = leaderboard.GROUPINGS
-        return (
-            {leaderboard.ALL: groupings[leaderboard.ALL]}
-            if self.labels_hidden(split)
-            else groupings
-        )
+        return {ALL: GROUPINGS[ALL]} if self.labels_hidden(split) else GROUPINGS
 
     def main_measures(self, split: str) -> tuple[str, ...]:
         """Keys of the measures of a split's first table, the first of them sorting it."""
@@ -98,7 +104,7 @@ class BoardRuns:
     def measures(self) -> list[str]:
         """Keys of all measures that a run has, the usual ones first and in their order."""
         usual = [measure.key for measure in DEFAULT_MEASURES]
-        there = dict.fromkeys(key for values in self.values for key in values.values)
+        there = dict.fromkeys(key for values in self.values.values() for key in values.values)
         return [key for key in usual if key in there] + [key for key in there if key not in usual]
 
     def board(self, split: str) -> Board:
@@ -107,34 +113,32 @@ class BoardRuns:
         Without the best possible re-ranks there, whose AP is the recall of their first stages.
         ValueError: an unknown split. LabelsHidden: one that isn't among `splits`.
         """
-        if not self.labels_hidden(split):
-            return leaderboard.board(
-                self.values, self.queries, self.query_ids.tolist(), split=split
-            )
-        if split not in self.splits:
+        labels_hidden = self.labels_hidden(split)
+        if labels_hidden and split not in self.splits:
             raise LabelsHidden
-        whole = leaderboard.board(self.values, self.queries, self.query_ids.tolist(), split=split)
-        rows = [row for row in range(len(whole.runs)) if row not in whole.oracles]
-        return Board(
+        board = make_board(
+            {
+                run: values
+                for run, values in self.values.items()
+                if not (labels_hidden and values.oracle)
+            },
+            self.queries,
+            self.query_ids.tolist(),
             split=split,
-            query_ids=whole.query_ids,
-            runs=tuple(whole.runs[row] for row in rows),
-            values={},
-            oracles=frozenset(),
-            summary=cached(
-                lambda: hidden.summarize({key: one[rows] for key, one in whole.values.items()}),
-                "summary",
-                self.fingerprint,
-            ),
+            fingerprint=f"{self.fingerprint} {split}",
         )
+        if not labels_hidden:
+            return board
+        summary = cached(lambda: hidden.summarize(board.values), "summary", board.fingerprint)
+        return replace(board, values={}, summary=summary)
 
-    def _scored(self, split: str) -> list[int]:
-        return [one for one in self.query_ids.tolist() if self.queries[one].split == split]
+    def _split(self, query_id: int) -> str:
+        return self.queries[query_id].split
 
 
 def board_runs(release: Release, task: str, user: Any) -> BoardRuns:
     """The scored runs of a release's task that the user sees. NoSnapshot: nothing to score on."""
-    test_hidden = not labels_visible_to(user, release, leaderboard.TEST)
+    test_hidden = not labels_visible_to(user, release, TEST)
     return _board_runs(release, task, runs_visible_to(user), test_hidden)
 
 
@@ -145,41 +149,39 @@ def published_runs(release: Release, task: str) -> BoardRuns:
     return _board_runs(release, task, published, release.labels_hidden)
 
 
-def values_on(release: Release, runs: tuple[Run, ...]) -> dict[int, RunValues]:
+def values_on(release: Release, runs: Mapping[int, Run]) -> dict[int, RunValues]:
     """Scores of the same methods on another version of the release, by run id.
 
     A run's own scores there; for a baseline without, those of the same baseline of that version.
     """
-    scores = {
-        one.run_id: one for one in _light(RunScores.objects.filter(release=release, run__in=runs))
+    own = {
+        scores.run_id: scores
+        for scores in _light(RunScores.objects.filter(release=release, run__in=runs))
     }
-    baselines = {
-        _baseline_key(one.run): one
-        for one in _light(
+    of_baselines = {
+        _baseline_key(scores.run): scores
+        for scores in _light(
             RunScores.objects.filter(
                 release=release, run__release=release, run__kind__in=Run.BASELINES
             )
         )
     }
-    found = {}
-    for run in runs:
-        score = scores.get(run.pk)
-        if score is None and run.is_baseline:
-            score = baselines.get(_baseline_key(run))
-        if score is not None:
-            found[run.pk] = score
-    arrays = _arrays(found.values())
-    return {run.pk: _values(run, arrays[found[run.pk].pk]) for run in runs if run.pk in found}
+    scores_of = {}
+    for pk, run in runs.items():
+        scores = own.get(pk)
+        if scores is None and run.is_baseline:
+            scores = of_baselines.get(_baseline_key(run))
+        if scores is not None:
+            scores_of[pk] = scores
+    arrays = _arrays(scores_of.values())
+    return {pk: _values(runs[pk], arrays[scores.pk]) for pk, scores in scores_of.items()}
 
 
-def version_board(release: Release, runs: tuple[Run, ...], split: str) -> tuple[list[int], Board]:
-    """The board of the same methods on another version of the release, over all of its queries, and
-    the run id of each row."""
+def version_board(release: Release, runs: Mapping[int, Run], split: str) -> Board:
+    """The board of the same methods on another version of the release, over all of its queries."""
     values = values_on(release, runs)
-    scored = {one for found in values.values() for one in found.query_ids.tolist()}
-    made = leaderboard.board(list(values.values()), release_queries(release), scored, split=split)
-    order = list(values)
-    return [order[place] for place in made.runs], made
+    scored = {query_id for of_run in values.values() for query_id in of_run.query_ids.tolist()}
+    return make_board(values, release_queries(release), scored, split=split)
 
 
 def releases_with_runs(user: Any) -> QuerySet[Release]:
@@ -191,11 +193,11 @@ def releases_with_runs(user: Any) -> QuerySet[Release]:
 def cached(compute: Callable[[], Result], *key_parts: Any) -> Result:
     """The result of `compute`, from the cache where it was computed before under the same key."""
     key = "leaderboard:" + hashlib.sha256(repr(key_parts).encode()).hexdigest()
-    found: Result | None = cache.get(key)
-    if found is None:
-        found = compute()
-        cache.set(key, found, CACHE_SECONDS)
-    return found
+    result: Result | None = cache.get(key)
+    if result is None:
+        result = compute()
+        cache.set(key, result, CACHE_SECONDS)
+    return result
 
 
 def _board_runs(
@@ -217,8 +219,8 @@ def _board_runs(
     return BoardRuns(
         release=release,
         task=task,
-        runs=tuple(score.run for score in scores),
-        values=tuple(_values(score.run, arrays[score.pk]) for score in scores),
+        runs={score.run_id: score.run for score in scores},
+        values={score.run_id: _values(score.run, arrays[score.pk]) for score in scores},
         queries=release_queries(release),
         query_ids=scored_query_ids(task_qrels(release, task)),
         fingerprint=repr((release.pk, str(release.made_at), task, versions)),
@@ -249,8 +251,8 @@ def splits_of(run: Run) -> frozenset[str]:
     """The splits that a run is measured on: those that it holds queries of; a random order has
     both."""
     if run.kind == Run.Kind.RANDOM:
-        return frozenset({leaderboard.VAL, leaderboard.TEST})
-    held = {leaderboard.VAL: run.val_queries, leaderboard.TEST: run.test_queries}
+        return frozenset({VAL, TEST})
+    held = {VAL: run.val_queries, TEST: run.test_queries}
     return frozenset(split for split, count in held.items() if count)
 
 
@@ -258,16 +260,16 @@ def _arrays(scores: Iterable[RunScores]) -> dict[int, _Arrays]:
     """The figures of rows of scores, by their ids; those that aren't remembered are read in one SQL
     query. `made_at` distinguishes the versions of a row."""
     versions = [(score.pk, score.made_at) for score in scores]
-    found = {pk: arrays for (pk, _), arrays in _scores_cache.get_many(versions).items()}
-    missing = [pk for pk, _ in versions if pk not in found]
+    arrays = {pk: known for (pk, _), known in _scores_cache.get_many(versions).items()}
+    missing = [pk for pk, _ in versions if pk not in arrays]
     if not missing:
-        return found
+        return arrays
     figures = ("query_ids", "measures", "made_at")
     for score in RunScores.objects.filter(pk__in=missing).only(*figures).iterator(ROWS_AT_A_TIME):
         values = {key: np.array(row, dtype=np.float64) for key, row in score.measures.items()}
-        found[score.pk] = np.array(score.query_ids, dtype=np.int64), values
-        _scores_cache.set_many({(score.pk, score.made_at): found[score.pk]})
-    return found
+        arrays[score.pk] = np.array(score.query_ids, dtype=np.int64), values
+        _scores_cache.set_many({(score.pk, score.made_at): arrays[score.pk]})
+    return arrays
 
 
 def _baseline_key(run: Run) -> tuple[Any, ...]:

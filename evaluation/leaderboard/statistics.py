@@ -4,92 +4,89 @@ from __future__ import annotations
 
 import numpy as np
 
-from evaluation.leaderboard.selectors import BoardRuns, cached
-from evaluation.leaderboard.tables import ALL, GROUPINGS, Board, Column, Floats, subsets
+from evaluation.leaderboard.board import ALL, GROUPINGS, Board, Floats, Subset
+from evaluation.leaderboard.selectors import cached
 from evaluation.scoring import significance
-from evaluation.scoring.hidden import LabelsHidden, Summary
+from evaluation.scoring.hidden import LabelsHidden
+
+Interval = tuple[float, float]
 
 
-def intervals(runs: BoardRuns, board: Board, column: Column) -> Floats:
-    """(runs, 2) the 95 % interval of each run's mean in a column; NaN without queries.
-    LabelsHidden."""
+def intervals(board: Board, measure: str, subset: Subset | None = None) -> dict[int, Interval]:
+    """Run id -> the 95 % interval of its mean over some of the queries, by default all, of the runs
+    that have one. LabelsHidden."""
+    subset = board.whole if subset is None else subset
     if board.summary is not None:
-        return _of_summary(board.summary, column, len(board.runs))
+        if subset.grouping != ALL:
+            raise LabelsHidden
+        return _by_run(board, board.summary.intervals.get(measure, np.empty((0, 2))))
     return cached(
-        lambda: significance.bootstrap_intervals(
-            board.of(column.measure)[:, column.subset.queries]
+        lambda: _by_run(
+            board, significance.bootstrap_intervals(board.scores(measure)[:, subset.queries])
         ),
-        *("intervals", runs.fingerprint, board.split, column.measure, column.subset.key),
+        *("intervals", board.fingerprint, measure, subset.key),
     )
 
 
-def every_interval(runs: BoardRuns, board: Board, measure: str) -> dict[str, Floats]:
+def every_interval(board: Board, measure: str) -> dict[str, dict[int, Interval]]:
     """The same of every subset of every grouping, by the subset's key; where labels are hidden,
     of all queries together alone."""
     if board.summary is not None:
-        known = board.summary.intervals.get(measure)
-        return {} if known is None else {ALL: known}
+        return {ALL: intervals(board, measure)}
 
-    def compute() -> dict[str, Floats]:
+    def compute() -> dict[str, dict[int, Interval]]:
+        scores = board.scores(measure)
         return {
-            part.key: significance.bootstrap_intervals(board.of(measure)[:, part.queries])
+            part.key: _by_run(board, significance.bootstrap_intervals(scores[:, part.queries]))
             for grouping in GROUPINGS
-            for part in subsets(board.query_ids, runs.queries, grouping)
+            for part in board.subsets(grouping)
         }
 
     # As one, since memory holds a few hundred things.
-    return cached(compute, "every interval", runs.fingerprint, board.split, measure)
+    return cached(compute, "every interval", board.fingerprint, measure)
 
 
-def interval(board: Board, row: int, column: Column) -> tuple[float, float]:
-    """The same of one run alone."""
+def interval(board: Board, run: int, measure: str, subset: Subset) -> Interval:
+    """The same of one run that has a mean there."""
     if board.summary is not None:
-        low, high = _of_summary(board.summary, column, len(board.runs))[row]
-        return float(low), float(high)
-    values = board.of(column.measure)[row, column.subset.queries]
-    low, high = significance.bootstrap_intervals(values)
+        return intervals(board, measure, subset)[run]
+    low, high = significance.bootstrap_intervals(board.scores_of(run, measure)[subset.queries])
     return float(low), float(high)
 
 
-def groups(runs: BoardRuns, board: Board, measure: str) -> dict[int, str]:
-    """Letters of each row of the board that competes, by mean over all its queries: rows that share
-    a letter don't differ (paired randomization test, Holm's correction for all pairs, 5 %).
+def groups(board: Board, measure: str) -> dict[int, str]:
+    """Letters of each run that competes, by mean over all queries: runs that share a letter don't
+    differ (paired randomization test, Holm's correction for all pairs, 5 %).
     """
     if board.summary is not None:
-        return dict(board.summary.groups.get(measure, {}))
+        letters = board.summary.groups.get(measure, {})
+        return {board.runs[row]: letter for row, letter in letters.items()}
 
     def compute() -> dict[int, str]:
-        values = board.of(measure)
-        rows = [
-            row
-            for row in range(len(values))
-            if row not in board.oracles and not np.isnan(values[row]).any()
-        ]
-        if not values.shape[1]:
-            return {}
-        found = significance.letters(significance.groups(values[rows]), len(rows))
-        return dict(zip(rows, found, strict=True))
+        competing = board.means(measure).keys() - board.oracles
+        rows = [row for row, run in enumerate(board.runs) if run in competing]
+        tested = significance.groups(board.scores(measure)[rows]) if rows else []
+        letters = significance.letters(tested, len(rows))
+        return {board.runs[row]: letter for row, letter in zip(rows, letters, strict=True)}
 
-    return cached(compute, "groups", runs.fingerprint, board.split, measure)
+    return cached(compute, "groups", board.fingerprint, measure)
 
 
-def p_values(
-    runs: BoardRuns, board: Board, first: int, second: int, measure: str
-) -> dict[str, float]:
-    """The p-values of two rows' difference by paired tests, uncorrected: "randomization", "t" and
+def p_values(board: Board, first: int, second: int, measure: str) -> dict[str, float]:
+    """The p-values of two runs' difference by paired tests, uncorrected: "randomization", "t" and
     "wilcoxon"."""
-    values = board.of(measure)[[first, second]]
+    pair = board.scores_of(first, measure), board.scores_of(second, measure)
     return cached(
         lambda: {
-            "randomization": significance.randomization_test(*values),
-            "t": significance.t_test(*values),
-            "wilcoxon": significance.wilcoxon_test(*values),
+            "randomization": significance.randomization_test(*pair),
+            "t": significance.t_test(*pair),
+            "wilcoxon": significance.wilcoxon_test(*pair),
         },
-        *("p values", runs.fingerprint, board.split, measure, first, second),
+        *("p values", board.fingerprint, measure, first, second),
     )
 
 
-def _of_summary(summary: Summary, column: Column, runs: int) -> Floats:
-    if column.subset.grouping != ALL:
-        raise LabelsHidden
-    return summary.intervals.get(column.measure, np.full((runs, 2), np.nan))
+def _by_run(board: Board, spans: Floats) -> dict[int, Interval]:
+    """Those of (r, 2) that are known."""
+    of_runs = zip(board.runs, spans.tolist(), strict=False)
+    return {run: (low, high) for run, (low, high) in of_runs if not np.isnan(low)}

@@ -14,21 +14,12 @@ from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.pages import refusal_in_message
 from core.registries import LEADERBOARD_LINKS, LEADERBOARD_TABS
-from evaluation.leaderboard import page
-from evaluation.leaderboard.choice import (
-    VIEWS,
-    Choice,
-    Visible,
-    read_choice,
-    visible_choice,
-)
+from evaluation.leaderboard.board import TEST
+from evaluation.leaderboard.choice import VIEWS, Choice, Visible, read_choice, visible_choice
 from evaluation.leaderboard.export import CONTENT_TYPES, export, file_name
-from evaluation.leaderboard.selectors import (
-    BoardRuns,
-    board_runs,
-    releases_with_runs,
-)
-from evaluation.leaderboard.tables import TEST
+from evaluation.leaderboard.page import board_charts
+from evaluation.leaderboard.selectors import BoardRuns, board_runs, releases_with_runs
+from evaluation.leaderboard.table import leaderboard_table
 from evaluation.runs.baselines import baselines_begin, baselines_job
 from evaluation.runs.corpus import withdrawn_since
 from evaluation.runs.models import Run
@@ -72,10 +63,10 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         choice, seen = visible_choice(choice, runs)
         context |= _board(choice, seen, runs, request.user)
-        shown = {"task": choice.task}
-        if not context["labels_hidden"]:
-            shown["split"] = choice.split
-        context["links"] = [link(release, shown) for link in LEADERBOARD_LINKS]
+        parameters = {"task": choice.task}
+        if not seen.labels_hidden:
+            parameters["split"] = choice.split
+        context["links"] = [link(release, parameters) for link in LEADERBOARD_LINKS]
         if not runs.runs:
             others = releases_with_runs(request.user).exclude(pk=release.pk)
             context["others"] = others.only("name", "version")[:OTHERS]
@@ -102,7 +93,7 @@ def _baselines(request: HttpRequest, release: Release) -> HttpResponse:
     return redirect("leaderboard", pk=release.pk)
 
 
-def _tabs(choice: Choice) -> list[dict[str, Any]]:
+def _tabs(choice: Choice) -> list[Any]:
     titles = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
     tabs = [
         {
@@ -114,23 +105,22 @@ def _tabs(choice: Choice) -> list[dict[str, Any]]:
         }
         for task, title in titles.items()
     ]
-    links = [tab() for tab in LEADERBOARD_TABS]
-    return [*tabs, *({"title": one.title, "address": one.address} for one in links)]
+    return [*tabs, *(tab() for tab in LEADERBOARD_TABS)]
 
 
 def _board(choice: Choice, seen: Visible, runs: BoardRuns, user: Any) -> dict[str, Any]:
     versions = [] if seen.labels_hidden else other_versions(user, runs.release, choice.split)
-    beside = next((one for one in versions if one.pk == choice.beside), None)
-    shown = page.shown_table(choice, runs, beside)
+    beside = next((version for version in versions if version.pk == choice.beside), None)
+    table = leaderboard_table(choice, runs, beside)
     return {
         **seen.context,
-        **page.board_charts(choice, runs, shown),
+        **board_charts(choice, runs, table),
         "choice": choice,
-        "shown": shown,
+        "table": table,
         "beside": beside,
         "versions": versions,
         "views": VIEWS.items(),
-        "fusible": [line.run for line in shown.lines if line.run.kind != Run.Kind.RANDOM],
+        "fusible": [row.run for row in table.rows if row.run.kind != Run.Kind.RANDOM],
         "fusions": METHODS.items(),
         "normalizations": NORMALIZATIONS.items(),
         "no_test": TEST not in runs.splits,

@@ -12,7 +12,7 @@ the bias.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -53,10 +53,10 @@ class Bias:
 
 @dataclass(frozen=True, slots=True)
 class PartScores:
-    """The r runs scored by a part of the labels."""
+    """Runs scored by a part of the labels."""
 
-    scores: Floats
-    """(r,) means; NaN where no query is left."""
+    scores: Mapping[int, float]
+    """Run id -> mean; NaN where no query is left."""
     queries: int
     """How many have a relevant image left."""
     tau: float | None
@@ -83,8 +83,8 @@ class ModelBias:
 class PoolBias:
     """Runs scored by all labels and by parts of them."""
 
-    scores: Floats
-    """(r,) means by all labels."""
+    scores: Mapping[int, float]
+    """Run id -> mean by all labels; NaN without a query."""
     queries: int
     relevant: int
     """Relevant images of all queries, each counted for each of its queries."""
@@ -101,7 +101,11 @@ class PoolBias:
         if len(self.scores) < FEWEST_RUNS:
             few = f"{len(self.scores)} run{'' if len(self.scores) == 1 else 's'}"
             return f"{few} can’t show whether rankings are stable; {FEWEST_RUNS} are needed."
-        taus = [(one.without.tau, one.model) for one in self.models if one.without.tau is not None]
+        taus = [
+            (model.without.tau, model.model)
+            for model in self.models
+            if model.without.tau is not None
+        ]
         if len(taus) < len(self.models):
             return "Some labels give all runs the same score, so their order can’t be compared."
         lowest, model = min(taus)
@@ -114,15 +118,15 @@ class PoolBias:
 
 
 def pool_bias(
-    runs: Sequence[Run],
+    runs: Mapping[int, Run],
     qrels: Qrels,
     tops: Tops,
     own: Mapping[str, Collection[int]],
     measure: Measure,
 ) -> PoolBias:
-    """Score r runs by all labels, and for each model without it and by it alone.
+    """Score runs, by id, by all labels, and for each model without it and by it alone.
 
-    `own` names, for each model that has some, the positions among the runs of those that are its.
+    `own` has the ids of the runs of each model that has some.
     """
     found = found_by_model(qrels, tops)
     counts = found.sum(axis=0)
@@ -130,13 +134,12 @@ def pool_bias(
 
     def part(kept: Bools, inside: Collection[str]) -> PartScores:
         scores, left = (whole, queries) if kept.all() else _means(runs, qrels.where(kept), measure)
-        pool = np.zeros(len(runs), dtype=np.bool_)
-        pool[[run for model in inside for run in own.get(model, ())]] = True
+        by_run = dict(zip(runs, scores.tolist(), strict=True))
         if not left:
-            return PartScores(scores, left, None, Bias(None, None, None))
-        return PartScores(
-            scores, left, tau_b(whole.tolist(), scores.tolist()), bias_of(whole, scores, pool)
-        )
+            return PartScores(by_run, left, None, Bias(None, None, None))
+        mine = {run for model in inside for run in own.get(model, ())}
+        bias = bias_of(whole, scores, np.array([run in mine for run in runs], dtype=np.bool_))
+        return PartScores(by_run, left, tau_b(whole.tolist(), scores.tolist()), bias)
 
     models = []
     for model, mine in zip(tops, found, strict=True):
@@ -146,12 +149,12 @@ def pool_bias(
                 model=model,
                 found=int((mine & qrels.relevant).sum()),
                 unique=int((unique & qrels.relevant).sum()),
-                without=part(~unique, [one for one in tops if one != model]),
+                without=part(~unique, tops.keys() - {model}),
                 alone=part(mine | (counts == 0), [model]),
             )
         )
     return PoolBias(
-        scores=whole,
+        scores=dict(zip(runs, whole.tolist(), strict=True)),
         queries=queries,
         relevant=int(qrels.relevant.sum()),
         outside=int((qrels.relevant & (counts == 0)).sum()),
@@ -203,8 +206,8 @@ def read_tops(path: Path, first: int) -> dict[str, dict[int, Integers]]:
     return tops
 
 
-def _means(runs: Sequence[Run], qrels: Qrels, measure: Measure) -> tuple[Floats, int]:
+def _means(runs: Mapping[int, Run], qrels: Qrels, measure: Measure) -> tuple[Floats, int]:
     """(r,) and over how many queries."""
-    scores = score_runs(runs, qrels, [measure])[measure.key]
+    scores = score_runs(list(runs.values()), qrels, [measure])[measure.key]
     queries = int((qrels.totals() > 0).sum())
     return (scores.mean(axis=1) if queries else np.full(len(runs), np.nan)), queries

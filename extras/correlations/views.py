@@ -3,10 +3,10 @@ somebody sends."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,14 +15,9 @@ from django.views.decorators.http import require_http_methods
 
 from core.access import require_evaluator
 from core.address_choices import chosen
+from evaluation.leaderboard.board import SPLITS, Board
 from evaluation.leaderboard.choice import read_measure, visible
-from evaluation.leaderboard.selectors import (
-    BoardRuns,
-    board_runs,
-    cached,
-    version_board,
-)
-from evaluation.leaderboard.tables import SPLITS
+from evaluation.leaderboard.selectors import BoardRuns, board_runs, cached, version_board
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
 from evaluation.scoring.measures import HEADLINES, mean_title
@@ -104,51 +99,35 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
         "chosen": columns,
         "fewest": FEWEST,
         "high": HIGH,
-        "runs": len(_competing(runs, split)),
+        "runs": len(runs.board(split).competitors),
         "between_measures": _printed(_between_measures(runs, split, columns)),
         "between_versions": _printed(_between_versions(runs, split, measure, request.user)),
     }
     return render(request, "correlations/correlations.html", context)
 
 
-def _competing(runs: BoardRuns, split: str) -> list[int]:
-    """Rows of the board that aren't oracles."""
-    made = runs.board(split)
-    return [row for row in range(len(made.runs)) if row not in made.oracles]
-
-
 def _between_measures(runs: BoardRuns, split: str, keys: list[str]) -> Correlations:
-    def compute() -> Correlations:
-        made = runs.board(split)
-        rows = _competing(runs, split)
-        columns: dict[str, dict[Any, float | None]] = {}
-        for key in keys:
-            values = made.of(key)
-            means = values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
-            columns[mean_title(key, runs.task)] = {row: float(means[row]) for row in rows}
-        return correlations(columns)
-
-    return cached(compute, "correlations", runs.fingerprint, split, keys)
+    board = runs.board(split)
+    return cached(
+        lambda: correlations({mean_title(key, runs.task): _means(board, key) for key in keys}),
+        *("correlations", board.fingerprint, keys),
+    )
 
 
 def _between_versions(runs: BoardRuns, split: str, measure: str, user: Any) -> Correlations:
     """Of the measure on this version and on each other whose labels the user may see, over the runs
     scored on both."""
-    versions = [runs.release, *other_versions(user, runs.release, split)]
-    columns: dict[str, dict[Any, float | None]] = {}
-    for version in sorted(versions, key=lambda one: one.version):
-        if version.pk == runs.release.pk:
-            made = runs.board(split)
-            ids = [runs.runs[place].pk for place in made.runs]
-        else:
-            ids, made = version_board(version, runs.runs, split)
-        values = made.of(measure)
-        columns[f"v{version.version}"] = {
-            ids[row]: float(values[row].mean()) if values.shape[1] else None
-            for row in range(len(ids))
-            if row not in made.oracles
-        }
-    return correlations(columns)
+    boards = {runs.release.version: runs.board(split)} | {
+        version.version: version_board(version, runs.runs, split)
+        for version in other_versions(user, runs.release, split)
+    }
+    return correlations({f"v{name}": _means(boards[name], measure) for name in sorted(boards)})
+
+
+def _means(board: Board, measure: str) -> dict[Hashable, float | None]:
+    """Of the runs that compete, by id."""
+    means = board.means(measure)
+    return {run: means.get(run) for run in board.competitors}
 
 
 def _printed(found: Correlations) -> dict[str, Any]:

@@ -44,7 +44,7 @@ PURE = [
     "curation/splits.py",
     "curation/tables.py",
     "curation/taxonomy.py",
-    "evaluation/leaderboard/tables.py",
+    "evaluation/leaderboard/board.py",
     "evaluation/reranking/multimodal/prompt.py",
     "evaluation/reranking/order.py",
     "evaluation/scoring",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.leaderboard.tables import RunValues
+from evaluation.leaderboard.board import RunValues
 from labeling.queries.categories import supercategory_of
 from releases.snapshot.snapshot import SnapshotQuery
 from tests.releases.snapshots import query

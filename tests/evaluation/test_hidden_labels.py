@@ -439,8 +439,8 @@ def test_an_address_chooses_no_more_than_its_reader_sees():
     runs = BoardRuns(
         release=Release(benchmark_id=1),
         task=Run.Task.FULL,
-        runs=(),
-        values=(),
+        runs={},
+        values={},
         queries={number: query(number) for number in TEST},
         query_ids=np.array(TEST),
         fingerprint="",

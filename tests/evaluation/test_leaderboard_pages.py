@@ -45,13 +45,13 @@ class Board(NamedTuple):
         content: str = self.page(query, role).content.decode()
         return content
 
-    def shown(self, query: str = "", role: str = "admin") -> Any:
-        return self.page(query, role).context["shown"]
+    def table(self, query: str = "", role: str = "admin") -> Any:
+        return self.page(query, role).context["table"]
 
     def rows(self, query: str = "", role: str = "admin") -> dict[str, list[str]]:
         """Name -> the texts of its figures."""
-        lines = self.shown(query, role).lines
-        return {line.run.name: [figure.text for figure in line.figures] for line in lines}
+        rows = self.table(query, role).rows
+        return {row.run.name: [figure.text for figure in row.figures] for row in rows}
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +63,14 @@ def board(world: World) -> Board:
 
 
 def test_figures_are_those_of_the_paper_s_table(board: Board) -> None:
-    figures, shown = board.rows(), board.shown()
+    figures, table = board.rows(), board.table()
     assert figures["weak & long"][:3] == ["16.7", "23.5", "0.50"]
     assert figures["strong"][:3] == ["100.0", "100.0", "1.00"]
     coverage = ["Judged@10", "Judged@50", "bpref", "RBP residual"]
-    assert [one.title for one in shown.headers] == ["mAP@50", "nDCG@50", "MRR@50", *coverage]
-    assert shown.queries == 2
+    assert [one.title for one in table.headers] == ["mAP@50", "nDCG@50", "MRR@50", *coverage]
+    assert table.queries == 2
     # Two queries can't tell anything apart.
-    assert {line.run.name: (line.place, line.groups) for line in shown.lines} == {
+    assert {row.run.name: (row.place, row.groups) for row in table.rows} == {
         "strong": (1, "a"),
         "weak & long": (2, "a"),
     }
@@ -82,14 +82,14 @@ def test_figures_are_those_of_the_paper_s_table(board: Board) -> None:
 
 
 def test_best_possible_re_ranks_have_a_table_of_their_own(board: Board) -> None:
-    shown = board.shown("?sort=RR@50&order=asc")
-    assert [line.run.name for line in shown.lines] == ["weak & long", "strong"]
-    assert {line.run.kind for line in shown.bounds.lines} == {"best"}
-    assert (shown.runs, shown.bounds.runs) == (2, 4)
+    table = board.table("?sort=RR@50&order=asc")
+    assert [row.run.name for row in table.rows] == ["weak & long", "strong"]
+    assert {row.run.kind for row in table.bounds.rows} == {"best"}
+    assert (len(table.rows), len(table.bounds.rows)) == (2, 4)
     # The same column sorts both; no place and no group are given.
-    figures = [line.figures[2].value for line in shown.bounds.lines]
+    figures = [row.figures[2].value for row in table.bounds.rows]
     assert figures == sorted(figures)
-    assert {(line.place, line.groups) for line in shown.bounds.lines} == {(None, "")}
+    assert {(row.place, row.groups) for row in table.bounds.rows} == {(None, "")}
     assert board.text().count("<table") == 2
 
 
@@ -101,14 +101,14 @@ def test_a_run_of_one_split_is_shown_there_only(board: Board) -> None:
 
 
 def test_subsets_and_other_measures(board: Board) -> None:
-    shown = board.shown("?view=supercategory")
-    assert [(one.title, one.queries) for one in shown.headers] == [
+    table = board.table("?view=supercategory")
+    assert [(one.title, one.queries) for one in table.headers] == [
         ("All queries", 2),
         ("Context", 1),
         ("Species", 1),
     ]
     assert board.rows("?view=supercategory")["weak & long"] == ["16.7", "33.3", "0.0"]
-    headers = board.shown("?measure=P@1").headers
+    headers = board.table("?measure=P@1").headers
     assert headers[-1].title == "P@1"
     assert [one.key for one in headers if one.sorted] == ["P@1"]
     assert board.rows("?measure=P@1")["weak & long"][-1] == "50.0"
@@ -124,6 +124,7 @@ def test_rows_are_sorted_by_links_and_the_header_says_so(board: Board) -> None:
         ("?sort=name&order=asc", best_first),
         ("?sort=name", best_first[::-1]),
         ("?sort=parameters", best_first[::-1]),
+        ("?sort=parameters&order=asc", best_first[::-1]),
     ):
         assert list(board.rows(query)) == names, query
     text = board.text("?sort=nDCG@50&order=asc")
@@ -135,8 +136,8 @@ def test_rows_are_sorted_by_links_and_the_header_says_so(board: Board) -> None:
 def test_who_sees_which_runs(board: Board) -> None:
     world = board.world
     assert set(board.rows(role="reviewer")) == PUBLIC
-    bounds = board.shown(role="reviewer").bounds.lines
-    assert {line.run.first_stage.name for line in bounds} == PUBLIC
+    bounds = board.table(role="reviewer").bounds.rows
+    assert {row.run.first_stage.name for row in bounds} == PUBLIC
     assert set(board.rows(role="researcher")) == PUBLIC | {"strong"}
     assert "Private: only you and admins see this" in board.text(role="researcher")
     assert "only you" not in board.text()
@@ -188,8 +189,8 @@ def test_a_release_without_runs_or_files_says_so_and_names_those_with_runs(board
 def test_runs_scored_on_two_versions_stand_side_by_side(board: Board) -> None:
     second = toy_release(version=2, previous=board.release)
     run_score(run=board.weak, release=second)
-    lines = board.shown(f"?beside={second.pk}").lines
-    assert {line.run.name: line.beside for line in lines} == {"weak & long": "16.7", "strong": ""}
+    rows = board.table(f"?beside={second.pk}").rows
+    assert {row.run.name: row.beside for row in rows} == {"weak & long": "16.7", "strong": ""}
     assert "mAP@50 on v2" in board.text(f"?beside={second.pk}")
     # Not for who doesn't see the labels of that version.
     hidden = toy_release(version=3, previous=second, test_labels="hidden")
@@ -208,10 +209,10 @@ def test_two_stage_runs_stand_under_their_first_stage_when_requested(board: Boar
         for name, order in (("second", STRONG), ("third", WEAK))
     )  # fmt: skip
     Run.objects.filter(pk=third.pk).update(first_stage=second)
-    shown = board.shown("?stages=under")
-    families = [[line.run.name for line in family] for family in shown.families]
+    table = board.table("?stages=under")
+    families = [[row.run.name for row in family] for family in table.families]
     assert families == [["strong"], ["weak & long", "second", "third"]]
-    assert (len(board.shown().families), board.shown().runs) == (1, 4)
+    assert (len(board.table().families), len(board.table().rows)) == (1, 4)
 
 
 def test_scores_that_change_are_shown_at_once(board: Board) -> None:

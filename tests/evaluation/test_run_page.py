@@ -69,18 +69,18 @@ def test_each_query_with_its_rank_against_the_other_runs(weak, strong, admin):
     context = get(admin, f"/runs/{weak.pk}/").context
     # The best possible re-ranks of both don't compete.
     assert context["competitors"] == 2
-    lines = {line.query.query_id: line for line in context["lines"]}
-    assert {number: (line.text, line.rank, line.best) for number, line in lines.items()} == {
+    lines = {row.query.query_id: row for row in context["rows"]}
+    assert {number: (row.text, row.rank, row.best) for number, row in lines.items()} == {
         2: ("0.0", 2, "100.0"),
         3: ("33.3", 2, "100.0"),
     }
-    assert [line.query.query_id for line in context["worst_lines"]] == [2, 3]
-    assert [line.query.query_id for line in context["best_lines"]] == [3, 2]
+    assert [row.query.query_id for row in context["worst_rows"]] == [2, 3]
+    assert [row.query.query_id for row in context["best_rows"]] == [3, 2]
     for parameters, found in (
         ("sort=value", [2, 3]), ("sort=text", [3, 2]), ("search=FOX", [2]), ("split=val", [1]),
     ):  # fmt: skip
         context = get(admin, f"/runs/{weak.pk}/?{parameters}").context
-        assert [line.query.query_id for line in context["lines"]] == found
+        assert [row.query.query_id for row in context["rows"]] == found
 
 
 def test_private_runs_exist_for_their_owner_and_admins_only(weak, strong, world):
@@ -192,7 +192,7 @@ def test_scores_on_another_version(weak, admin):
     context = get(admin, f"/runs/{weak.pk}/?release={second.pk}").context
     assert context["release"] == second
     assert context["competitors"] == 1
-    assert [line.query.query_id for line in context["lines"]] == [2, 3]
+    assert [row.query.query_id for row in context["rows"]] == [2, 3]
     assert context["release"] == get(admin, f"/runs/{weak.pk}/?release={second}").context["release"]
     assert get(admin, f"/runs/{weak.pk}/queries/3/?release={second.pk}").status_code == 200
 

@@ -180,7 +180,7 @@ def test_a_run_whose_worker_died_while_reading_is_read_again(release, researcher
 def test_refused_runs_are_deleted_and_on_no_board(release, researcher):
     run = read(release, researcher, b"nonsense", publish=True)
     assert not run.published
-    assert board_runs(release, "full", researcher).runs == ()
+    assert board_runs(release, "full", researcher).runs == {}
     run_delete(run=run)
     assert not Run.objects.exists()
 

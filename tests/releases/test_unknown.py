@@ -7,11 +7,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from evaluation.leaderboard.board import ICONIC_GROUP, TERMS, subsets
 from evaluation.leaderboard.selectors import published_runs
-from evaluation.leaderboard.tables import ICONIC_GROUP, TERMS, subsets
 from evaluation.runs.models import RunScores
 from labeling.queries.models import Query
 from releases.importing.services import benchmark_import
@@ -108,10 +107,10 @@ def test_pages_and_the_datasheet_say_so(release: Release, world: World) -> None:
 
 def test_groups_that_nobody_knows_are_no_group(release: Release) -> None:
     queries = Snapshot(release.snapshot_directory).queries | {13: query(13, iconic_group="")}
-    ids = np.array(sorted(queries), dtype=np.int64)
-    parts = [(one.name, one.queries.tolist()) for one in subsets(ids, queries, ICONIC_GROUP)]
+    ordered = [queries[query_id] for query_id in sorted(queries)]
+    parts = [(one.name, one.queries.tolist()) for one in subsets(ordered, ICONIC_GROUP)]
     assert parts == [("Mammals", [2]), ("No group", [3]), ("Not known", [0, 1])]
-    parts = [(one.name, one.queries.tolist()) for one in subsets(ids, queries, TERMS)]
+    parts = [(one.name, one.queries.tolist()) for one in subsets(ordered, TERMS)]
     assert parts == [("Without scientific terms", [3]), ("Not known", [0, 1, 2])]
 
 

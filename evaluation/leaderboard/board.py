@@ -1,0 +1,244 @@
+"""Runs beside each other on the queries of one split, by their per-query scores.
+
+Pure: it knows arrays and the release's queries, no database and no page. Scores are from 0 to 1;
+`printed` writes them as the INQUIRE paper's tables do. Runs are known by their ids.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.scoring.hidden import LabelsHidden, Summary
+from evaluation.scoring.measures import parse_measure
+from releases.snapshot.snapshot import SnapshotQuery
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+
+VAL: Final = "val"
+TEST: Final = "test"
+BOTH: Final = "both"
+SPLITS: Final = {TEST: "Test", VAL: "Validation", BOTH: "Validation and test"}
+
+ALL: Final = "all"
+SUPERCATEGORY: Final = "supercategory"
+CATEGORY: Final = "category"
+ICONIC_GROUP: Final = "iconic_group"
+TERMS: Final = "terms"
+#: The ways in which queries are taken apart, and what the tables are called.
+GROUPINGS: Final = {
+    ALL: "All queries",
+    SUPERCATEGORY: "By supercategory",
+    CATEGORY: "By category",
+    ICONIC_GROUP: "By iconic group",
+    TERMS: "By scientific terms",
+}
+NO_GROUP: Final = "No group"
+NOT_KNOWN: Final = "Not known"
+
+
+@dataclass(frozen=True, slots=True)
+class RunValues:
+    """One run's scores: a value for each query, per measure."""
+
+    query_ids: Ids
+    """(n,) ascending."""
+    values: Mapping[str, Floats]
+    """Measure key -> (n,)."""
+    splits: frozenset[str]
+    """"val", "test": the splits that the run holds, and so is measured on."""
+    oracle: bool = False
+    """Knows the labels, as the best possible re-rank does: never the best, never in a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """Some of the queries, such as those of a category."""
+
+    grouping: str
+    """A key of `GROUPINGS`."""
+    name: str
+    queries: Ids
+    """(m,) their positions among the board's queries, ascending."""
+
+    @property
+    def key(self) -> str:
+        """What addresses and exports call it: "all" or "category:Human Impact"."""
+        return ALL if self.grouping == ALL else f"{self.grouping}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Runs measured on the same queries of one split."""
+
+    split: str
+    queries: tuple[SnapshotQuery, ...]
+    """(q) by id, ascending."""
+    runs: tuple[int, ...]
+    """(r) the ids of those that hold the split."""
+    oracles: frozenset[int]
+    """Ids of those that know the labels."""
+    values: Mapping[str, Floats]
+    """Measure key -> (r, q); NaN throughout the row of a run without that measure."""
+    fingerprint: str = ""
+    """Changes with the split, the runs and their scores; for `cached`."""
+    summary: Summary | None = None
+    """Instead of `values`, where the labels of the split are hidden from the reader."""
+
+    @property
+    def query_ids(self) -> Ids:
+        """(q,) ascending."""
+        return np.array([query.query_id for query in self.queries], dtype=np.int64)
+
+    @property
+    def competitors(self) -> tuple[int, ...]:
+        """The ids of the runs that compete: all but the oracles."""
+        return tuple(run for run in self.runs if run not in self.oracles)
+
+    def scores(self, measure: str) -> Floats:
+        """(r, q) of a measure; NaN throughout if no run has it. LabelsHidden."""
+        if self.summary is not None:
+            raise LabelsHidden
+        unknown = np.full((len(self.runs), len(self.queries)), np.nan)
+        return self.values.get(measure, unknown)
+
+    def scores_of(self, run: int, measure: str) -> Floats:
+        """(q,) of one run; NaN throughout if it lacks the measure. LabelsHidden."""
+        scores: Floats = self.scores(measure)[self.runs.index(run)]
+        return scores
+
+    def subsets(self, grouping: str) -> tuple[Subset, ...]:
+        """The parts into which a grouping takes the queries; see `subsets`."""
+        return subsets(self.queries, grouping)
+
+    @property
+    def whole(self) -> Subset:
+        """All queries."""
+        return self.subsets(ALL)[0]
+
+    def means(self, measure: str, subset: Subset | None = None) -> dict[int, float]:
+        """Run id -> mean over some of the queries, by default all, of the runs that have one.
+        LabelsHidden."""
+        subset = self.whole if subset is None else subset
+        means = np.empty(0)
+        if self.summary is not None:
+            means = self.summary.means.get(measure, means)
+            if subset.grouping != ALL:
+                raise LabelsHidden
+        elif len(subset.queries):
+            means = self.scores(measure)[:, subset.queries].mean(axis=1)
+        of_runs = zip(self.runs, means.tolist(), strict=False)
+        return {run: mean for run, mean in of_runs if not math.isnan(mean)}
+
+
+def make_board(
+    runs: Mapping[int, RunValues],
+    queries: Mapping[int, SnapshotQuery],
+    query_ids: Iterable[int],
+    *,
+    split: str,
+    fingerprint: str = "",
+) -> Board:
+    """Put the runs that hold a split beside each other.
+
+    `query_ids` are the queries that are scored at all. A query of the split that a run lacks counts
+    0. ValueError: an unknown split.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"there is no split {split!r}")
+    splits = {VAL, TEST} if split == BOTH else {split}
+    scored = (queries[query_id] for query_id in sorted(set(query_ids)))
+    shown = tuple(query for query in scored if query.split in splits)
+    ids = np.array([query.query_id for query in shown], dtype=np.int64)
+    held = {run: values for run, values in runs.items() if splits <= values.splits}
+    measures = dict.fromkeys(key for values in held.values() for key in values.values)
+    matrices = {key: np.zeros((len(held), len(ids))) for key in measures}
+    for row, values in enumerate(held.values()):
+        columns = np.searchsorted(ids, values.query_ids)
+        inside = np.append(ids, -1)[columns] == values.query_ids
+        for key, matrix in matrices.items():
+            if key in values.values:
+                matrix[row, columns[inside]] = values.values[key][inside]
+            else:
+                matrix[row] = np.nan
+    oracles = frozenset(run for run, values in held.items() if values.oracle)
+    return Board(split, shown, tuple(held), oracles, matrices, fingerprint)
+
+
+def subsets(queries: Iterable[SnapshotQuery], grouping: str) -> tuple[Subset, ...]:
+    """The parts into which a grouping takes queries, by name; empty parts don't appear.
+
+    Queries without an iconic group are one part, the last; after it come those of which it isn't
+    known. With scientific terms comes first, as in the paper's Table 5. ValueError: an unknown
+    grouping.
+    """
+    if grouping not in GROUPINGS:
+        raise ValueError(f"there is no grouping {grouping!r}")
+    parts: dict[str, list[int]] = {}
+    for position, query in enumerate(queries):
+        parts.setdefault(_part(query, grouping), []).append(position)
+    if grouping == ALL and not parts:
+        parts[GROUPINGS[ALL]] = []
+    names = sorted(parts, key=lambda name: (name == NOT_KNOWN, name == NO_GROUP, name.casefold()))
+    return tuple(Subset(grouping, name, np.array(parts[name], dtype=np.int64)) for name in names)
+
+
+def _part(query: SnapshotQuery, grouping: str) -> str:
+    if grouping == SUPERCATEGORY:
+        return query.supercategory
+    if grouping == CATEGORY:
+        return query.category
+    if grouping == ICONIC_GROUP:
+        return NOT_KNOWN if query.iconic_group is None else query.iconic_group or NO_GROUP
+    if grouping == TERMS:
+        if query.scientific_terms is None:
+            return NOT_KNOWN
+        return "With scientific terms" if query.scientific_terms else "Without scientific terms"
+    return GROUPINGS[ALL]
+
+
+def printed(measure: str, value: float | None) -> str:
+    """As the paper prints it: percent with one decimal, reciprocal ranks from 0 to 1 with two."""
+    if value is None:
+        return "–"
+    return f"{100 * value:.1f}" if parse_measure(measure).kind.in_percent else f"{value:.2f}"
+
+
+def places(means: Mapping[int, float]) -> dict[int, int]:
+    """Each run's place by falling mean, from 1, equal ones sharing theirs."""
+    return {run: 1 + sum(other > mean for other in means.values()) for run, mean in means.items()}
+
+
+def best_runs(measure: str, means: Mapping[int, float]) -> set[int]:
+    """The runs that print the highest mean; none where fewer than two compete, or where more is not
+    better."""
+    if len(means) < 2 or not parse_measure(measure).kind.more_is_better:
+        return set()
+    highest = printed(measure, max(means.values()))
+    return {run for run, mean in means.items() if printed(measure, mean) == highest}
+
+
+Verdict = Literal["win", "tie", "loss"]
+
+
+def verdicts(differences: Floats) -> dict[Verdict, int]:
+    """How many queries the first of two runs wins, ties and loses; differences of less than a
+    billionth are ties."""
+    wins = int((differences > 1e-9).sum())
+    losses = int((differences < -1e-9).sum())
+    return {"win": wins, "tie": len(differences) - wins - losses, "loss": losses}
+
+
+def ranks_among(board: Board, run: int, measure: str) -> npt.NDArray[np.int64]:
+    """(q,) a run's rank among the competing runs at each query, from 1, equal ones sharing theirs;
+    0 for an oracle and for a run without the measure. LabelsHidden."""
+    scores, own = board.scores(measure), board.scores_of(run, measure)
+    competes = [other not in board.oracles for other in board.runs]
+    above = (scores[competes] > own + 1e-9).sum(axis=0)
+    return np.where(np.isnan(own) | (run in board.oracles), 0, above + 1)

@@ -1,0 +1,260 @@
+"""The table of a leaderboard for a choice, as printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from django.http import Http404
+
+from evaluation.leaderboard import statistics
+from evaluation.leaderboard.board import ALL, Board, Subset, best_runs, places, printed
+from evaluation.leaderboard.choice import MEASURES, Choice
+from evaluation.leaderboard.selectors import FEWEST_JUDGED, JUDGED, BoardRuns, version_board
+from evaluation.runs.models import Run
+from evaluation.scoring.measures import mean_title
+from releases.models import Release
+
+#: What rows can be sorted by besides figures.
+ROW_KEYS: Final = {"name": "Method", "parameters": "Params (M)"}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A mean as printed."""
+
+    text: str
+    value: float | None
+    """None where there is nothing to average."""
+    interval: str = ""
+    """"28.1–38.0"; empty where there is none."""
+    best: bool = False
+    """The column's highest as printed; of several equal ones, all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A column's head."""
+
+    key: str
+    title: str
+    queries: int | None
+    """Over how many queries it averages; None where the whole table says so."""
+    sorted: str
+    """"ascending", "descending", or empty."""
+    address: str
+    """Of the page sorted by it; a second time the other way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A run's row."""
+
+    run: Run
+    place: int | None
+    """From 1 in the order of the sorted figures, equal ones sharing theirs; None for a best
+    possible re-rank and where there is no figure."""
+    figures: tuple[Figure, ...]
+    groups: str
+    """Letters: runs that share one don't differ significantly."""
+    beside: str
+    """The mean on another version; empty where the run is not scored there."""
+    few_judged: bool
+    """Whether fewer than FEWEST_JUDGED of its first 10 images were judged, over all queries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows in their order, below the headers of their figures."""
+
+    title: str
+    headers: tuple[Header, ...]
+    row_headers: dict[str, Header]
+    """Of `ROW_KEYS`."""
+    families: tuple[tuple[Row, ...], ...]
+    """The rows; where two-stage runs stand under their first stage, that run with those under it,
+    else all as one."""
+    queries: int
+    bounds: Table | None = None
+    """The best possible re-ranks, which compete with no run: with the same columns and sorted the
+    same way. None without any."""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows in their order."""
+        return tuple(row for family in self.families for row in family)
+
+    @property
+    def drawable(self) -> tuple[Row, ...]:
+        """All rows, then those of the bounds."""
+        return self.rows + (self.bounds.rows if self.bounds else ())
+
+    @property
+    def few_judged(self) -> bool:
+        """Whether a row is marked."""
+        return any(row.few_judged for row in self.drawable)
+
+    @property
+    def covered(self) -> bool:
+        """Whether columns say how far the labels cover the runs' images."""
+        return any(header.key == JUDGED for header in self.headers)
+
+
+def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) -> Table:
+    """The chosen table, with intervals, with groups by the chosen measure, and with its bounds.
+    Http404: the choice sorts by no column of it."""
+    board = runs.board(choice.split)
+    columns = _columns(choice, runs, board)
+    if choice.sort and choice.sort not in {*ROW_KEYS, *columns}:
+        raise Http404("There is no such column.")
+    sort = choice.sort or choice.measure
+    if sort not in columns:
+        sort = next(iter(columns))
+    means = {key: board.means(*column) for key, column in columns.items()}
+    order = _by_value(board.runs, means[sort].get, choice.descending)
+    if choice.sort == "parameters":
+        order = _by_value(order, lambda run: runs.runs[run].parameters, choice.descending)
+    elif choice.sort == "name":
+        order.sort(key=lambda run: runs.runs[run].name.casefold(), reverse=choice.descending)
+    figures = {
+        key: _figures(
+            board, means[key], *column, with_intervals=_has_intervals(choice, runs, column[0])
+        )
+        for key, column in columns.items()
+    }
+    of_runs = places(_competing(board, means[sort]))
+    groups = statistics.groups(board, choice.measure)
+    on_other = {} if beside is None else _means_beside(choice, runs, beside)
+    few_judged = _few_judged(choice, runs, board)
+    rows = [
+        Row(
+            run=runs.runs[run],
+            place=of_runs.get(run),
+            figures=tuple(of_column[run] for of_column in figures.values()),
+            groups=groups.get(run, ""),
+            beside=on_other.get(run, ""),
+            few_judged=run in few_judged,
+        )
+        for run in order
+    ]
+    competing = [row for row in rows if row.run.pk not in board.oracles]
+    bounds = tuple(row for row in rows if row.run.pk in board.oracles)
+    sorted_by = choice.sort or sort
+    table = Table(
+        title=choice.title,
+        headers=tuple(
+            _header(choice, key, mean_title(measure, choice.task), sorted_by)
+            if key == measure
+            else _header(choice, key, subset.name, sorted_by, queries=len(subset.queries))
+            for key, (measure, subset) in columns.items()
+        ),
+        row_headers={
+            key: _header(choice, key, title, sorted_by) for key, title in ROW_KEYS.items()
+        },
+        families=_families(competing) if choice.under else (tuple(competing),),
+        queries=len(board.queries),
+    )
+    if not bounds:
+        return table
+    below = replace(table, title="Best possible re-ranks", families=(bounds,))
+    return replace(table, bounds=below)
+
+
+def figure(
+    measure: str, mean: float | None, interval: tuple[float, float] | None, *, best: bool = False
+) -> Figure:
+    """A mean as printed, with its interval."""
+    edges = "" if interval is None else "–".join(printed(measure, edge) for edge in interval)
+    return Figure(printed(measure, mean), mean, edges, best)
+
+
+def _columns(choice: Choice, runs: BoardRuns, board: Board) -> dict[str, tuple[str, Subset]]:
+    """Key of a column -> the measure and the queries that it averages over. The key is the
+    measure's, or the subset's where columns differ by that."""
+    if choice.view not in (ALL, MEASURES):
+        parts = (board.whole, *board.subsets(choice.view))
+        return {part.key: (choice.measure, part) for part in parts}
+    main = [*runs.main_measures(choice.split), *runs.coverage(choice.split)]
+    measures = runs.measures if choice.view == MEASURES else main
+    return {key: (key, board.whole) for key in [*measures, choice.measure]}
+
+
+def _figures(
+    board: Board, means: dict[int, float], measure: str, subset: Subset, *, with_intervals: bool
+) -> dict[int, Figure]:
+    """A column's figures by run."""
+    intervals = statistics.intervals(board, measure, subset) if with_intervals else {}
+    best = best_runs(measure, _competing(board, means))
+    return {
+        run: figure(measure, means.get(run), intervals.get(run), best=run in best)
+        for run in board.runs
+    }
+
+
+def _competing(board: Board, means: dict[int, float]) -> dict[int, float]:
+    return {run: mean for run, mean in means.items() if run not in board.oracles}
+
+
+def _by_value(
+    runs: Iterable[int], value_of: Callable[[int], float | None], descending: bool
+) -> list[int]:
+    """Runs by value, those without one last either way; equal ones keep their order."""
+    values = {run: value_of(run) for run in runs}
+    known = {run: value for run, value in values.items() if value is not None}
+    rest = [run for run in values if run not in known]
+    return [*sorted(known, key=known.__getitem__, reverse=descending), *rest]
+
+
+def _has_intervals(choice: Choice, runs: BoardRuns, measure: str) -> bool:
+    if choice.view not in (ALL, MEASURES):
+        return True
+    return measure in (choice.measure, *runs.main_measures(choice.split))
+
+
+def _few_judged(choice: Choice, runs: BoardRuns, board: Board) -> set[int]:
+    """The ids of the runs that are marked."""
+    if JUDGED not in runs.coverage(choice.split):
+        return set()
+    return {run for run, share in board.means(JUDGED).items() if share < FEWEST_JUDGED}
+
+
+def _header(
+    choice: Choice, key: str, title: str, sorted_by: str, queries: int | None = None
+) -> Header:
+    is_sorted = key == sorted_by
+    # Figures begin with the highest, names with A.
+    first = key != "name"
+    return Header(
+        key=key,
+        title=title,
+        queries=queries,
+        sorted=("descending" if choice.descending else "ascending") if is_sorted else "",
+        address=choice.address(sort=key, descending=not choice.descending if is_sorted else first),
+    )
+
+
+def _families(rows: list[Row]) -> tuple[tuple[Row, ...], ...]:
+    """Each first stage with the runs that re-rank it, in the order of the rows; a two-stage run
+    whose first stage isn't shown is listed alone."""
+    shown = {row.run.pk for row in rows}
+    under: dict[int, list[Row]] = {}
+    heads = []
+    for row in rows:
+        first = row.run.first_stage_id
+        if first in shown and first is not None:
+            under.setdefault(first, []).append(row)
+        else:
+            heads.append(row)
+    return tuple((head, *_below(head, under)) for head in heads)
+
+
+def _below(head: Row, under: dict[int, list[Row]]) -> list[Row]:
+    """What re-ranks a run, and what re-ranks that."""
+    return [below for row in under.get(head.run.pk, ()) for below in (row, *_below(row, under))]
+
+
+def _means_beside(choice: Choice, runs: BoardRuns, other: Release) -> dict[int, str]:
+    """Each run's mean in the chosen measure on another version, over all of its queries."""
+    means = version_board(other, runs.runs, choice.split).means(choice.measure)
+    return {run: printed(choice.measure, mean) for run, mean in means.items()}
