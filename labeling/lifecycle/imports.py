@@ -175,8 +175,8 @@ def queries_import(
         }
         for name, row in rows:
             try:
-                query = queries.get(row.query_id)
-                outcome, report = _import_row(row, query, species, by, benchmark, named)
+                earlier = queries.get(row.query_id)
+                outcome, report = _import_row(row, earlier, species, by, benchmark, named)
                 counts[outcome] += 1
                 reports += [report] if report else []
             except ValidationError as error:

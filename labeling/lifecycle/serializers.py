@@ -31,11 +31,12 @@ class BenchmarkSerializer(serializers.ModelSerializer[Benchmark]):
         fields = ("id", "name")
 
 
-class QuerySerializer(serializers.ModelSerializer[Query]):
+class QuerySerializer(serializers.ModelSerializer[Any]):
     """A query with its progress: one's own for annotators, the consensus for reviewers."""
 
     benchmark = BenchmarkSerializer()
     supercategory = serializers.CharField()
+    reject_reason = serializers.CharField()
     species = serializers.SerializerMethodField(
         help_text="the filter, empty for the whole corpus; null where names are hidden"
     )

@@ -165,7 +165,8 @@ class Query(models.Model):
         choices=Grades,
         blank=True,
         default=Grades.NONE,
-        help_text="which of four grades are relevant; empty where it asks for none",
+        help_text="which of four grades are relevant, empty where it asks for none; fixed once "
+        "judgments have grades",
     )
     boxes = models.CharField(
         max_length=7,
