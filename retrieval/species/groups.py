@@ -9,14 +9,14 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.db import connection, models
+from django.db import models
 from django.db.models import Count, F, Func, Q, TextField
 from django.db.models.functions import Lower
 
+from core.sql import fetch_all
 from retrieval.corpus.counts import WITHDRAWN_BY_SPECIES
 from retrieval.corpus.models import Species, SpeciesCount
-from retrieval.species.likeness import likeness, words_of
-from retrieval.species.search import like_pattern, likely_patterns, searchable, trigram_search
+from retrieval.species.search import SIMILAR, like_pattern, most_alike, searchable
 
 
 class GroupKind(models.TextChoices):
@@ -51,8 +51,7 @@ SELECT kind, name, size, form, CASE WHEN form = %(text)s THEN 0
     WHEN form LIKE %(start)s THEN 1 WHEN form LIKE %(word)s THEN 2 ELSE 3 END AS class
 FROM (SELECT kind, name, size, lower(unaccent(name)) AS form
       FROM (SELECT * FROM ({each}) every OFFSET 0) named OFFSET 0) formed
-WHERE form LIKE %(start)s OR form LIKE %(word)s OR %(text)s <%% form
-    OR form LIKE ANY(%(patterns)s)
+WHERE form LIKE %(start)s OR form LIKE %(word)s OR word_similarity(%(text)s, form) >= %(similar)s
 ORDER BY class, word_similarity(%(text)s, form) DESC, name, kind
 LIMIT 100
 """
@@ -70,23 +69,13 @@ def groups_search(text: str, limit: int) -> list[SpeciesGroup]:
     if not text:
         return []
     pattern = like_pattern(text)
-    patterns = [one for typed in words_of(text) for one in likely_patterns(typed)]
     each = " UNION ALL ".join(_EACH.format(kind=k.value, field=k.field) for k in GroupKind)
-    with trigram_search() as cursor:
-        cursor.execute(
-            _GROUPS.format(each=each),
-            {
-                "text": text,
-                "start": f"{pattern}%",
-                "word": f"% {pattern}%",
-                "patterns": patterns,
-            },
-        )
-        rows = cursor.fetchall()
+    texts = {"text": text, "start": f"{pattern}%", "word": f"% {pattern}%", "similar": SIMILAR}
+    rows = fetch_all(_GROUPS.format(each=each), texts)
     if rows and rows[0][4] < 3:
         rows = [row for row in rows if row[4] < 3]
     else:
-        rows = [row for row in rows if likeness(text, row[3])[0]]
+        rows = [rows[place] for place in most_alike(text, [row[3] for row in rows])]
     return counted(SpeciesGroup(GroupKind(row[0]), *row[1:3]) for row in rows[:limit])
 
 
@@ -110,12 +99,9 @@ def counted(groups: Iterable[SpeciesGroup]) -> list[SpeciesGroup]:
     if not found:
         return []
     each = " UNION ALL ".join(_MEMBERS.format(kind=k.value, field=k.field) for k in GroupKind)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _COUNTED.format(each=each),
-            {"kinds": [str(one.kind) for one in found], "names": [one.name for one in found]},
-        )
-        images = {(kind, name): count for kind, name, count in cursor.fetchall()}
+    named = {"kinds": [str(one.kind) for one in found], "names": [one.name for one in found]}
+    counts = fetch_all(_COUNTED.format(each=each), named)
+    images = {(kind, name): count for kind, name, count in counts}
     return [replace(one, image_count=images.get((one.kind, one.name), 0)) for one in found]
 
 

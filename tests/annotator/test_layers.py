@@ -85,7 +85,6 @@ PURE = [
     "retrieval/importing/species_names.py",
     "retrieval/lookalikes/overlap.py",
     "retrieval/ranking/scan.py",
-    "retrieval/species/likeness.py",
 ]
 FRAMEWORK = {"django", "rest_framework", "celery", "psycopg2"}
 CLOCKS = {"time.time", "datetime.now", "timezone.now", "date.today"}

@@ -32,7 +32,7 @@ def refused(answer, field):
 
 
 def test_a_species_found_comes_with_what_one_chooses_it_by(pictured, annotator_api):
-    body = annotator_api.get("/api/species/?search=bar braun").json()
+    body = annotator_api.get("/api/species/?search=braun bar").json()
     assert body["count"] == 1
     [bear] = body["results"]
     assert (bear["matched_name"], bear["matched_language"]) == ("Braunbär", "de")
