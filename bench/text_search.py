@@ -102,13 +102,10 @@ def _searching(images: int, searches: int, depth: int) -> tuple[list[list[Any]],
     """A row for each way of searching a corpus of one size, and whether the exact ones find the
     same.
     """
-    from core.jobs.services import Slice, job_slice_run
     from retrieval.embedding.models import EmbeddingModel
     from retrieval.ranking.selectors import rank_images
     from retrieval.search.approximate import rank_by_index
-    from retrieval.search.index_build import index_drop
-    from retrieval.search.indexing import index_job_create
-    from retrieval.search.vector_indexes import vector_index
+    from retrieval.search.indexing import index_build, index_drop
 
     harness.log(f"{images:,} images: filling a database …")
     fill_clustered(images, DIMENSION)
@@ -136,19 +133,11 @@ def _searching(images: int, searches: int, depth: int) -> tuple[list[list[Any]],
     search("PostgreSQL's scan, exact", partial(rank_images, scan=True), None, None, None)
     for kind, name in INDEXES.items():
         harness.log(f"{images:,} images: an index of kind {kind} …")
-        job = index_job_create(model_name=model.name, kind=kind)  # type: ignore[arg-type]
-
-        def build(job_id: int = job.pk) -> None:
-            while job_slice_run(job_id=job_id) is Slice.MORE:
-                pass
-
-        built, index = harness.seconds(build), vector_index(model)
-        if index is None or not index.ready or index.kind != kind:
-            raise RuntimeError(f"No index of kind {kind} was built.")
+        built, index = harness.timed(partial(index_build, model_name=model.name, kind=kind))
         about = (f"{built:.1f} s", f"{index.size_bytes / 2**20:,.0f} MiB")
         storing = f"{_storing(images) / without:.1f}"
         search(name, partial(rank_by_index, index=index), *about, storing)
-    index_drop(model=model)
+    index_drop(model_name=model.name)
     return rows, lists[0] == lists[1]
 
 

@@ -11,8 +11,6 @@ from retrieval.embedding.services import (
 )
 from retrieval.ranking.matrices import KIND as PACK_KIND
 from retrieval.ranking.matrices import pack_step
-from retrieval.search.indexing import KIND as INDEX_KIND
-from retrieval.search.indexing import index_step
 from retrieval.uploads.services import KIND as IMPORT_KIND
 from retrieval.uploads.services import PREVIEW_KIND, import_step, preview_step
 
@@ -20,5 +18,4 @@ job_handler(IMPORT_KIND)(import_step)
 job_handler(PREVIEW_KIND)(preview_step)
 job_handler(KIND)(embedding_step)
 job_handler(PARTICIPANT_KIND)(embedding_participant_step)
-job_handler(INDEX_KIND)(index_step)
 job_handler(PACK_KIND)(pack_step)

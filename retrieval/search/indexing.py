@@ -1,34 +1,29 @@
-"""The job that builds an approximate index (HNSW) of a model's embeddings, for free-text search.
+"""Building and dropping the approximate index (HNSW) of a model's embeddings, for free-text search.
 
-Candidate lists never use it. Storing an embedding takes longer while the index exists.
+Candidate lists never use it. Storing an embedding takes longer while the index exists. A build
+takes minutes to hours and blocks neither reads nor writes; if its process is killed, the database
+finishes it.
 """
 
 from __future__ import annotations
 
-import time
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
-from django.db import transaction
+from django.db import Error, connection
 
 from core.errors import Refused
-from core.jobs.kinds import JobFailed
-from core.jobs.models import Job
-from core.jobs.services import job_advance, job_create
-from core.locks import lock_key, transaction_lock
+from core.locks import lock_key, session_lock
 from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
-from retrieval.search.index_build import (
-    ITEM,
-    IndexPlan,
-    build_progress,
-    index_build_start,
-    index_drop,
-    index_fits,
-    is_building,
+from retrieval.search.vector_indexes import (
+    IndexKind,
+    VectorIndex,
+    index_expression,
+    index_name,
+    partition_name,
+    vector_index,
 )
-from retrieval.search.vector_indexes import IndexKind, vector_index
 
-KIND: Final = "index_embeddings"
 BINARY_ABOVE: Final = 1_000_000
 """The number of embeddings above which an index of signs is recommended: building a graph of the
 vectors themselves takes more memory than many machines have."""
@@ -36,9 +31,13 @@ M: Final = 16
 EF_CONSTRUCTION: Final = 64
 LEAST_MEMORY: Final = 64
 MOST_MEMORY: Final = 2048
-ATTEMPTS: Final = 3
-POLL_SECONDS: Final = 0.5
-POLLS: Final = 3
+_WORKERS: Final = (2, 0)
+"""PostgreSQL's parallel workers; they need shared memory as large as the graph."""
+_OPERATORS: Final[dict[IndexKind, str]] = {
+    "halfvec": "halfvec_ip_ops",
+    "binary": "bit_hamming_ops",
+}
+QUERY_CANCELED: Final = "57014"
 
 
 class IndexRefused(Refused):
@@ -60,26 +59,25 @@ def graph_memory(embedded: int, dimension: int, kind: IndexKind, m: int = M) -> 
     return embedded * (value + 32 * m + 256) // 2**20 + 1
 
 
-def index_job_create(
+def index_build(
     *,
     model_name: str = "",
     kind: IndexKind | None = None,
     m: int = M,
     ef_construction: int = EF_CONSTRUCTION,
     memory: int | None = None,
-    created_by: Any = None,
-) -> Job:
-    """Create a job that indexes a model's embeddings (default: settings.EMBEDDING_MODEL).
+) -> VectorIndex:
+    """Index a model's embeddings (default: settings.EMBEDDING_MODEL), and return when that is done.
 
     `kind` is by default `recommended_kind`, `memory` (MiB for the graph) by default `graph_memory`,
-    up to 2 GiB. An index that has these parameters is left as it is, any other is replaced. An
-    unfinished job with the same parameters is returned. Raises IndexRefused for a model without
-    embeddings, for parameters that pgvector doesn't accept, and while another job works on the
-    index.
+    up to 2 GiB. An index that has these parameters is left as it is, any other is replaced, and a
+    build that is going on elsewhere is waited for. Call it outside a transaction. Raises
+    IndexRefused for a model without embeddings, for parameters that pgvector doesn't accept, and
+    where the database can't build it.
     """
     model = _model(model_name)
-    embedded = _embedded(model)
-    if not embedded:
+    count = EmbeddingCount.objects.filter(model=model, embedded__gt=0).first()
+    if count is None:
         raise IndexRefused(f"{model.name} has no embeddings yet.")
     if not (2 <= m <= 100 and 4 <= ef_construction <= 1000 and ef_construction >= 2 * m):
         raise IndexRefused(
@@ -88,29 +86,31 @@ def index_job_create(
         )
     if memory is not None and memory < 1:
         raise IndexRefused(f"{memory} MiB of memory is too little: give at least 1.")
-    chosen = kind or recommended_kind(embedded)
-    needed = graph_memory(embedded, model.dimension, chosen, m)
-    params = {
-        "model": model.name,
-        "kind": chosen,
-        "m": m,
-        "ef_construction": ef_construction,
-        "memory": memory or min(MOST_MEMORY, max(LEAST_MEMORY, needed)),
-    }
-    return _job(params, f"Index the embeddings of {model.name}", created_by)
+    kind = kind or recommended_kind(count.embedded)
+    needed = graph_memory(count.embedded, model.dimension, kind, m)
+    memory = memory or min(MOST_MEMORY, max(LEAST_MEMORY, needed))
+    with session_lock(lock_key("vector_index", model.pk)):
+        index = vector_index(model)
+        if (
+            index is None
+            or not index.ready
+            or ((index.kind, index.m, index.ef_construction) != (kind, m, ef_construction))
+        ):
+            _create(model, kind, m, ef_construction, memory)
+        index = vector_index(model)
+    assert index is not None
+    return index
 
 
-def index_drop_job_create(*, model_name: str = "", created_by: Any = None) -> Job:
-    """Create a job that drops a model's index; raises IndexRefused if it has none, or while another
-    job works on it."""
+def index_drop(*, model_name: str = "") -> None:
+    """Drop a model's index, finished or not, without blocking reads or writes; a build is waited
+    for. Call it outside a transaction. Raises IndexRefused if there is none.
+    """
     model = _model(model_name)
-    if vector_index(model) is None:
-        raise IndexRefused(f"The embeddings of {model.name} have no index.")
-    return _job(
-        {"model": model.name, "drop": True},
-        f"Drop the index of the embeddings of {model.name}",
-        created_by,
-    )
+    with session_lock(lock_key("vector_index", model.pk)):
+        if vector_index(model) is None:
+            raise IndexRefused(f"The embeddings of {model.name} have no index.")
+        _drop(model)
 
 
 def _model(name: str) -> EmbeddingModel:
@@ -121,88 +121,30 @@ def _model(name: str) -> EmbeddingModel:
     return model
 
 
-def _embedded(model: EmbeddingModel) -> int:
-    count = EmbeddingCount.objects.filter(model=model).first()
-    return count.embedded if count is not None else 0
+def _create(
+    model: EmbeddingModel, kind: IndexKind, m: int, ef_construction: int, memory: int
+) -> None:
+    expression = index_expression(kind, model.dimension)
+    for workers in _WORKERS:
+        _drop(model)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET maintenance_work_mem = '{int(memory)}MB'")
+                cursor.execute(f"SET max_parallel_maintenance_workers = {workers}")
+                cursor.execute(
+                    f"CREATE INDEX CONCURRENTLY {index_name(model)} ON {partition_name(model)}"
+                    f" USING hnsw ({expression} {_OPERATORS[kind]})"
+                    f" WITH (m = {int(m)}, ef_construction = {int(ef_construction)})"
+                )
+            return
+        except Error as error:
+            # An unfinished index would slow down every insert and be of no use.
+            _drop(model)
+            canceled = getattr(error.__cause__, "pgcode", None) == QUERY_CANCELED
+            if canceled or workers == _WORKERS[-1]:
+                raise IndexRefused(f"The index could not be built: {str(error).strip()}") from error
 
 
-@transaction.atomic
-def _job(params: dict[str, Any], title: str, created_by: Any) -> Job:
-    transaction_lock(lock_key("job_kind"))
-    unfinished = Job.objects.filter(
-        kind=KIND, params__model=params["model"], state__in=Job.UNFINISHED
-    ).first()
-    if unfinished is None:
-        return job_create(kind=KIND, params=params, title=title, created_by=created_by)
-    if unfinished.params != params:
-        raise IndexRefused(f"Job {unfinished.pk} is working on the index of {params['model']}.")
-    return unfinished
-
-
-def index_step(job: Job, deadline: float) -> bool:
-    """Report the build's progress, or start it if it isn't running; True when it is done.
-
-    The build continues between the slices. An index left unfinished by a crash is built again.
-    """
-    model = EmbeddingModel.objects.filter(name=job.params["model"]).first()
-    if model is None:
-        raise JobFailed(f"The model {job.params['model']} no longer exists.")
-    if job.params.get("drop"):
-        return _dropped(job, model)
-    plan = IndexPlan(
-        kind=job.params["kind"],
-        m=job.params["m"],
-        ef_construction=job.params["ef_construction"],
-        memory=job.params["memory"],
-    )
-    if job.total is None:
-        job_advance(job=job, total=_embedded(model), cursor={"attempts": 0})
-    for _ in range(POLLS):
-        if is_building(model):
-            _report(job, model)
-        elif index_fits(model, plan):
-            return _finish(job, model)
-        else:
-            _begin(job, model, plan)
-        if time.monotonic() + POLL_SECONDS >= deadline:
-            break
-        time.sleep(POLL_SECONDS)
-    return False
-
-
-def _dropped(job: Job, model: EmbeddingModel) -> bool:
-    if is_building(model):
-        time.sleep(POLL_SECONDS)
-        return False
-    index_drop(model=model)
-    job_advance(job=job, total=0)
-    return True
-
-
-def _begin(job: Job, model: EmbeddingModel, plan: IndexPlan) -> None:
-    attempts = job.cursor["attempts"]
-    if attempts >= ATTEMPTS:
-        job_advance(job=job, cursor={"attempts": 0})
-        last = job.item_errors.filter(item=ITEM).first()
-        why = last.message if last else "the database stopped in the middle each time"
-        raise JobFailed(f"The index could not be built: {why}")
-    job_advance(job=job, cursor={"attempts": attempts + 1})
-    index_build_start(model=model, plan=plan, job=job, alone=attempts > 0)
-
-
-def _report(job: Job, model: EmbeddingModel) -> None:
-    now = build_progress(model)
-    # The last steps, in which the index is compared with the table, report no progress.
-    done = int((job.total or 0) * min(now.fraction, 0.99))
-    job_advance(job=job, done=max(0, done - job.done), result={"phase": now.phase})
-
-
-def _finish(job: Job, model: EmbeddingModel) -> bool:
-    index = vector_index(model)
-    job.item_errors.filter(item=ITEM).delete()
-    job_advance(
-        job=job,
-        done=max(0, (job.total or 0) - job.done),
-        result={"index": index.name, "bytes": index.size_bytes} if index else {},
-    )
-    return True
+def _drop(model: EmbeddingModel) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index_name(model)}")

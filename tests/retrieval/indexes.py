@@ -14,7 +14,7 @@ OPERATORS = {"halfvec": "halfvec_ip_ops", "binary": "bit_hamming_ops"}
 
 
 def make_index(model: EmbeddingModel, kind: IndexKind = "halfvec") -> None:
-    """The index that a job would make, with the same name, inside of a test's transaction."""
+    """The index that the command would make, with the same name, inside of a test's transaction."""
     with connection.cursor() as cursor:
         # Deferred checks of rows that were just inserted stand in the way of an index.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

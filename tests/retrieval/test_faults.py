@@ -34,7 +34,7 @@ from retrieval.ranking.building import pack, verify_matrix
 from retrieval.ranking.files import folder_of
 from retrieval.ranking.matrices import pack_request
 from retrieval.ranking.selectors import ranking_method
-from retrieval.search.indexing import index_job_create
+from retrieval.search.indexing import index_build
 from retrieval.search.vector_indexes import vector_index
 from tests import ROOT
 from tests.processes import Worker, database_url, killed, redis_server, wait_for
@@ -370,7 +370,7 @@ def test_a_worker_that_packs(
     assert ranking_method(model) == "matrix"
 
 
-def test_a_worker_that_builds_an_index(settings: Any, start_worker: StartWorker) -> None:
+def test_a_command_that_builds_an_index(settings: Any) -> None:
     settings.EMBEDDING_MODEL = "toy-16"
     model = embedding_model_get_or_create(name="toy-16", dimension=16)
     embed_rows(model, dict(enumerate(random_vectors(200, 16))))
@@ -380,11 +380,9 @@ def test_a_worker_that_builds_an_index(settings: Any, start_worker: StartWorker)
         return found and found.ready
 
     with writing(model):
-        worker = start_worker()
-        job = index_job_create()
+        process = start("manage.py", "index_embeddings", "--model", "toy-16")
         wait_for(lambda: ready() is False, what="the build")
-        worker.kill()
+        process.kill()
+        process.wait()
     wait_for(ready, what="the database to finish")
-    start_worker()
-    wait_for(lambda: ended(job), what="the end of the job")
-    assert (job.state, job.done, job.total) == ("done", 200, 200)
+    assert index_build() == vector_index(model)

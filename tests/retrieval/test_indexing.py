@@ -1,26 +1,25 @@
-"""The job that builds an approximate index, by a real worker and step by step."""
+"""The command that builds an approximate index."""
 
 from __future__ import annotations
 
 import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, connections
+from django.db import connection
 
-from core.jobs.models import Job
-from core.jobs.services import Slice, job_cancel, job_retry, job_slice_run
-from core.locks import lock_key
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.search.indexing import (
-    IndexRefused,
-    index_drop_job_create,
-    index_job_create,
-)
+from retrieval.search.indexing import IndexRefused, index_build
 from retrieval.search.vector_indexes import partition_name, vector_index
-from tests.processes import Worker, wait_for
+from tests import ROOT
+from tests.processes import database_url, wait_for
 from tests.retrieval.indexes import writing
 from tests.retrieval.making import embed_rows, random_vectors
 
@@ -34,15 +33,6 @@ def model(settings: Any) -> EmbeddingModel:
     model = embedding_model_get_or_create(name="toy-16", dimension=16)
     embed_rows(model, dict(enumerate(random_vectors(200, 16))))
     return model
-
-
-def finish(job: Job, slices: int = 60) -> Job:
-    """Do slices of a job until it has ended."""
-    for _ in range(slices):
-        if job_slice_run(job_id=job.pk) is not Slice.MORE:
-            break
-    job.refresh_from_db()
-    return job
 
 
 def invalid_index(model: EmbeddingModel) -> None:
@@ -62,16 +52,14 @@ def kind_of(model: EmbeddingModel) -> tuple[str, int, int, bool] | None:
     return found and (found.kind, found.m, found.ef_construction, found.ready)
 
 
-def test_a_worker_builds_it_and_drops_it(model: EmbeddingModel, worker: Worker) -> None:
+def test_the_command_builds_it_and_drops_it(model: EmbeddingModel) -> None:
     with pytest.raises(CommandError, match="have no index"):
         call_command("index_embeddings", "--drop", stdout=io.StringIO())
     output = io.StringIO()
-    call_command("index_embeddings", "--kind", "binary", "--m", "8", "--wait", stdout=output)
-    job = Job.objects.get()
-    assert (job.state, job.done, job.total, job.error) == ("done", 200, 200, "")
+    call_command("index_embeddings", "--kind", "binary", "--m", "8", stdout=output)
     assert kind_of(model) == ("binary", 8, 64, True)
-    assert "200 embeddings indexed (binary)" in output.getvalue()
-    call_command("index_embeddings", "--drop", "--wait", stdout=output)
+    assert output.getvalue().startswith("Indexed (binary), ")
+    call_command("index_embeddings", "--drop", stdout=output)
     assert "The index was dropped." in output.getvalue()
     assert vector_index(model) is None
 
@@ -82,51 +70,36 @@ def test_doing_it_again_changes_nothing_and_other_parameters_replace_it(
     # What a crash left is made anew.
     invalid_index(model)
     assert kind_of(model) == ("halfvec", 16, 64, False)
-    finish(index_job_create())
+    index_build()
     assert kind_of(model) == ("halfvec", 16, 64, True)
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass(%s)::oid", [f"{partition_name(model)}_hnsw"])
         before = cursor.fetchone()
-        assert finish(index_job_create()).state == "done"
+        index_build()
         cursor.execute("SELECT to_regclass(%s)::oid", [f"{partition_name(model)}_hnsw"])
         assert cursor.fetchone() == before
-    assert finish(index_job_create(kind="binary", m=4)).state == "done"
+    index_build(kind="binary", m=4)
     assert kind_of(model) == ("binary", 4, 64, True)
 
 
-def test_a_build_that_goes_on_elsewhere_is_waited_for(model: EmbeddingModel) -> None:
-    other = connections.create_connection("default")
-    try:
-        with other.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(%s)", [lock_key("vector_index", model.pk)])
-        job = index_job_create()
-        assert job_slice_run(job_id=job.pk) is Slice.MORE
-        assert kind_of(model) is None
-    finally:
-        other.close()
-    assert finish(job).state == "done"
-    assert kind_of(model) == ("halfvec", 16, 64, True)
-
-
-def test_a_canceled_job_ends_its_build(
-    model: EmbeddingModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("retrieval.search.index_build.WATCH_SECONDS", 0.01)
+def test_ctrl_c_ends_the_build(model: EmbeddingModel, tmp_path: Path) -> None:
+    command = [sys.executable, "manage.py", "index_embeddings", "--model", model.name]
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "annotator.settings",
+        "VAR_DIR": str(tmp_path),
+        "DATABASE_URL": database_url(connection.settings_dict),
+    }
     with writing(model):
-        job = index_job_create()
-        assert job_slice_run(job_id=job.pk) is Slice.MORE
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+        )
         wait_for(lambda: kind_of(model) == ("halfvec", 16, 64, False), what="the build")
-        assert job_cancel(job=job)
-        wait_for(lambda: not running("CREATE INDEX CONCURRENTLY"), what="the end of the build")
-        # What drops the rest waits for the writer too, and isn't canceled with the build.
+        process.send_signal(signal.SIGINT)
         wait_for(lambda: running("DROP INDEX CONCURRENTLY"), what="the rest to be dropped")
-        assert all(running("DROP INDEX CONCURRENTLY") for _ in range(50))
-    wait_for(lambda: vector_index(model) is None, what="what is left to be dropped")
-    assert not job.item_errors.exists()
-    job.refresh_from_db()
-    assert job_retry(job=job)
-    assert finish(job).state == "done"
-    assert kind_of(model) == ("halfvec", 16, 64, True)
+    assert "canceling statement due to user request" in process.communicate()[1]
+    assert process.returncode == 1
+    assert vector_index(model) is None
 
 
 def running(statement: str) -> bool:
@@ -138,26 +111,6 @@ def running(statement: str) -> bool:
         return cursor.fetchone()[0] > 0
 
 
-def test_what_the_database_refuses_fails_the_job_with_its_words(model: EmbeddingModel) -> None:
-    job = index_job_create(memory=2**40)
-    assert finish(job).state == "failed"
-    assert "maintenance_work_mem" in job.error
-    assert job_retry(job=job)
-    job.params["memory"] = 64
-    job.save(update_fields=["params"])
-    assert finish(job).state == "done"
-    assert not job.item_errors.exists()
-
-
-def test_one_job_at_a_time_is_at_an_index(model: EmbeddingModel) -> None:
-    job = index_job_create()
-    assert index_job_create() == job
-    with pytest.raises(IndexRefused, match=f"Job {job.pk} is working on the index"):
-        index_job_create(m=8)
-    finish(job)
-    assert index_drop_job_create().pk != job.pk
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -165,11 +118,12 @@ def test_one_job_at_a_time_is_at_an_index(model: EmbeddingModel) -> None:
         ({"ef_construction": 31}, "at least twice m"),
         ({"memory": 0}, "give at least 1"),
         ({"model_name": "none"}, "none has no embeddings yet"),
+        ({"memory": 2**40}, "maintenance_work_mem"),
     ],
 )
 def test_what_cannot_be_made_is_refused(
     model: EmbeddingModel, options: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(IndexRefused, match=says):
-        index_job_create(**options)
-    assert not Job.objects.exists()
+        index_build(**options)
+    assert vector_index(model) is None

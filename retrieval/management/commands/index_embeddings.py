@@ -3,26 +3,27 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
+from psycopg2.extensions import set_wait_callback
+from psycopg2.extras import wait_select
 
 from core.commands import ServiceCommand
-from core.commands.waiting import add_wait_argument, wait_for_job
-from core.jobs.models import Job
 from retrieval.search.indexing import (
     EF_CONSTRUCTION,
     M,
-    index_drop_job_create,
-    index_job_create,
+    index_build,
+    index_drop,
 )
 
 
 class Command(ServiceCommand):
     help = (
-        "Build an approximate index (HNSW) of a model's embeddings by a job of the workers, for "
-        "free-text search of large corpora without a packed matrix; the page says when results are "
-        "approximate. Candidate lists never use it. With an index, new embeddings take many times "
-        "longer to store: --drop it before a large import and build it again afterwards."
+        "Build an approximate index (HNSW) of a model's embeddings, for free-text search of large "
+        "corpora without a packed matrix; the page says when results are approximate. Candidate "
+        "lists never use it. The database works for minutes to hours (its view "
+        "pg_stat_progress_create_index shows how far it is) and serves all else meanwhile; Ctrl-C "
+        "ends that. With an index, new embeddings take many times longer to store: --drop it "
+        "before a large import and build it again afterwards."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -48,33 +49,22 @@ class Command(ServiceCommand):
             "it needs, building is many times slower",
         )
         parser.add_argument("--drop", action="store_true", help="drop the existing index")
-        add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        job = (
-            index_drop_job_create(model_name=options["model"])
-            if options["drop"]
-            else index_job_create(
+        # So that Ctrl-C cancels the statement that runs.
+        set_wait_callback(wait_select)
+        try:
+            if options["drop"]:
+                index_drop(model_name=options["model"])
+                self.stdout.write("The index was dropped.")
+                return
+            index = index_build(
                 model_name=options["model"],
                 kind=options["kind"],
                 m=options["m"],
                 ef_construction=options["ef_construction"],
                 memory=options["memory"],
             )
-        )
-        self.stdout.write(f"Job {job.pk}: {job.title}")
-        if options["wait"] and wait_for_job(
-            job, self.stdout, starting="looking", also=lambda job: job.result.get("phase", "")
-        ):
-            self._report(job)
-
-    def _report(self, job: Job) -> None:
-        if job.state != Job.State.DONE:
-            raise CommandError(f"Job {job.pk} {job.state}. {job.error}")
-        if job.params.get("drop"):
-            self.stdout.write("The index was dropped.")
-            return
-        self.stdout.write(
-            f"{job.total} embeddings indexed ({job.params['kind']}), "
-            f"{filesizeformat(job.result['bytes'])}"
-        )
+        finally:
+            set_wait_callback(None)
+        self.stdout.write(f"Indexed ({index.kind}), {filesizeformat(index.size_bytes)}")
