@@ -11,7 +11,7 @@ import hashlib
 import logging
 import select
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
@@ -56,18 +56,28 @@ class TextsUnavailable(Unavailable, OperationalError):
     """A text was not encoded in time; jobs retry later, as after an outage of the database."""
 
 
-def text_vector(model: EmbeddingModel, text: str, *, patience: float = PATIENCE) -> list[float]:
+def text_vector(
+    model: EmbeddingModel,
+    text: str,
+    *,
+    patience: float = PATIENCE,
+    has_left: Callable[[], bool] = lambda: False,
+) -> list[float]:
     """Return the text's vector; see `text_vectors`."""
-    return text_vectors(model, [text], patience=patience)[0]
+    return text_vectors(model, [text], patience=patience, has_left=has_left)[0]
 
 
 def text_vectors(
-    model: EmbeddingModel, texts: Sequence[str], *, patience: float = PATIENCE
+    model: EmbeddingModel,
+    texts: Sequence[str],
+    *,
+    patience: float = PATIENCE,
+    has_left: Callable[[], bool] = lambda: False,
 ) -> list[list[float]]:
     """Return for each text its vector (d,) under the model, unit length, rounded to half precision.
 
     All users of the database get the same bits. Raises ModelSpecError for a model that can't be
-    loaded, and TextsUnavailable after `patience` seconds.
+    loaded, and TextsUnavailable after `patience` seconds, or if who asked `has_left`.
     """
     found = _stored(model, texts)
     missing = list(dict.fromkeys(text for text in texts if text not in found))
@@ -76,11 +86,11 @@ def text_vectors(
     elif missing and connection.in_atomic_block:
         # Others see a transaction's request only after its end, so a thread's connection sends it.
         with ThreadPoolExecutor(1) as thread:
-            answer = thread.submit(_encoded_elsewhere, model, missing, patience)
+            answer = thread.submit(_encoded_elsewhere, model, missing, patience, has_left)
             thread.submit(lambda: connection.close())
             found |= answer.result()
     elif missing:
-        found |= _encoded_elsewhere(model, missing, patience)
+        found |= _encoded_elsewhere(model, missing, patience, has_left)
     return [found[text] for text in texts]
 
 
@@ -136,7 +146,7 @@ def _encoded(model: EmbeddingModel, text: str) -> tuple[list[float], str]:
 
 
 def _encoded_elsewhere(
-    model: EmbeddingModel, texts: Sequence[str], patience: float
+    model: EmbeddingModel, texts: Sequence[str], patience: float, has_left: Callable[[], bool]
 ) -> dict[str, list[float]]:
     """Request the vectors from the process that encodes texts, and wait for them.
 
@@ -150,7 +160,7 @@ def _encoded_elsewhere(
     failures = _rows(model, texts).filter(vector=None).values_list("error", flat=True)
     while "" in (errors := list(failures.all())):
         waited = time.monotonic() - began
-        if waited > patience:
+        if waited > patience or has_left():
             raise TextsUnavailable(
                 "The text could not be encoded in time: the model is being loaded, or “python "
                 "manage.py encode_texts”, which “serve” runs, is not running. Try again soon."

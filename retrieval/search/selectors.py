@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -82,6 +82,7 @@ def search_images(
     limit: int,
     model: str | None = None,
     person: int | None = None,
+    has_left: Callable[[], bool] = lambda: False,
 ) -> SearchResults:
     """Return the images most similar to a text, within species if any are given, without withdrawn
     ones.
@@ -89,7 +90,7 @@ def search_images(
     Exact by the model's packed matrix if there is one; else, if the filter holds more images than
     settings.SEARCH_EXACT_IMAGES, approximate by the model's index if there is one; else exact by a
     scan of the database. Without a matrix a `person` (a user's key) has one search at a time.
-    `model` is by default settings.EMBEDDING_MODEL.
+    `model` is by default settings.EMBEDDING_MODEL. Who `has_left` waits for no text's vector.
 
     Raises SearchUnavailable if the model has no embeddings, SearchTooSlow and SearchBusy (see
     `search_turn`), and the errors of `text_vector` if the text can't be encoded.
@@ -102,7 +103,7 @@ def search_images(
             f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus "
             "page, or with “python manage.py embed”."
         )
-    vector = text_vector(known, text, patience=settings.SEARCH_TIMEOUT)
+    vector = text_vector(known, text, patience=settings.SEARCH_TIMEOUT, has_left=has_left)
     method, ranked, total = _ranked(known, vector, species_ids, limit, person)
     images = Image.objects.select_related("species").prefetch_related("species__names")
     found = images.in_bulk([image_id for image_id, _ in ranked])

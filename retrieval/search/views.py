@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -48,6 +50,7 @@ def search(request: HttpRequest) -> HttpResponse:
                 species_ids=[s.pk for s in species] or None,
                 limit=SEARCH_RESULTS,
                 person=request.user.pk,
+                has_left=partial(_has_left, request),
             )
         except tuple(_STATUS) as error:
             context["error"] = str(error)
@@ -55,3 +58,17 @@ def search(request: HttpRequest) -> HttpResponse:
     part = chosen(request.GET, "part", ("results",)) == "results"
     template = "retrieval/_search_results.html" if part else "retrieval/search.html"
     return render(request, template, context, status=status)
+
+
+def _has_left(request: HttpRequest) -> bool:
+    """Whether the browser has closed the connection, as a page does that sends a later search."""
+    connection = request.META.get("gunicorn.socket")
+    if connection is None:
+        return False
+    try:
+        sent: bytes = connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return not sent

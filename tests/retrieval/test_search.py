@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -217,3 +218,14 @@ def test_a_text_that_is_not_encoded_in_time_is_explained(
     assert (page.status_code, answer.status_code) == (503, 503)
     assert "The text could not be encoded in time" in page.content.decode()
     assert "The text could not be encoded in time" in answer.json()["detail"]
+
+
+def test_who_has_left_waits_for_no_text(
+    transactional_db: None, model: EmbeddingModel, settings: Any, clients: dict[str, Client]
+) -> None:
+    settings.TEXT_PROCESS, settings.SEARCH_TIMEOUT = True, 110
+    browser, server = socket.socketpair()
+    browser.close()
+    with server:
+        page = clients["annotator"].get("/search/?text=a bear", **{"gunicorn.socket": server})
+    assert page.status_code == 503
