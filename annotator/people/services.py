@@ -98,8 +98,12 @@ def person_log_in(*, subject: str, username: str, role: Role) -> User:
     Raises ValidationError for a first log-in under a bad name, or somebody else's; Forbidden for
     who is deactivated.
     """
-    transaction_lock(lock_key("people"))
-    person = User.objects.filter(subject=subject).first()
+    known = User.objects.filter(subject=subject)
+    person = known.first()
+    if person is None:
+        # Another first log-in of theirs at the same moment may have made them meanwhile.
+        transaction_lock(lock_key("people"))
+        person = known.first()
     if person is None:
         return person_invite(username=username, role=role, subject=subject)
     if not person.is_active:

@@ -12,6 +12,7 @@ from axes.models import AccessAttempt
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -25,6 +26,7 @@ from annotator.people.services import (
 )
 from core.access import Role
 from core.errors import Conflict
+from core.locks import lock_key, transaction_lock
 from labeling.judging.models import Judgment
 from labeling.lifecycle.services import query_create, query_transition
 from labeling.queries.models import Query
@@ -110,6 +112,15 @@ def test_of_names_alike_that_come_at_once_one_is_taken() -> None:
     assert made == [User.objects.get()]
     first = partial(person_log_in, subject="of a provider", username="otto", role=Role.ANNOTATOR)
     assert set(at_once(*[first] * 4)) == {User.objects.get(username="otto")}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_log_in_does_not_wait_for_people_who_are_being_made() -> None:
+    log_in = partial(person_log_in, subject="of a provider", username="otto", role=Role.ANNOTATOR)
+    otto = log_in()
+    with transaction.atomic():
+        transaction_lock(lock_key("people"))
+        assert at_once(log_in) == [otto]
 
 
 def test_a_link_for_a_forgotten_password_ends_the_old_log_ins(admin: Any, annotator: Any) -> None:
