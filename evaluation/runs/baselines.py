@@ -18,12 +18,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from core import storage
-from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error, job_retry
 from evaluation.runs.corpus import RankedCorpus, ranked_corpus
 from evaluation.runs.models import Run
-from evaluation.runs.selectors import NoSnapshot, ReleaseData, release_data
+from evaluation.runs.selectors import ReleaseData, release_data
 from evaluation.runs.services import run_finish, run_store
 from evaluation.runs.store import load_run, save_run
 from evaluation.scoring.run_files import Ranking
@@ -83,12 +82,9 @@ def baselines_begin(*, release: Release, created_by: Any = None) -> Job:
     """Have a release's baselines made by a job; the unfinished one if there is one, and one that
     failed last is continued.
 
-    Conflict: the release has nothing that could be scored on.
+    NoSnapshot: the release has nothing that could be scored on.
     """
-    try:
-        release_data(release)
-    except NoSnapshot as error:
-        raise Conflict(str(error)) from error
+    release_data(release)
     with transaction.atomic():
         # Of two requests, one waits and finds the other's job.
         Release.objects.select_for_update(of=("self",)).get(pk=release.pk)
