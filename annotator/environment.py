@@ -1,7 +1,10 @@
 """One typed reader of environment variables, so that a wrong value is named at start-up."""
 
 import os
+import secrets
+import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -222,3 +225,24 @@ def chosen_model(var_dir: Path) -> str:
 def choose_model(var_dir: Path, name: str) -> None:
     """Keep `name` as the model of this state folder, for commands that name none."""
     (var_dir / MODEL_FILE).write_text(f"{name}\n")
+
+
+def secret_key(path: Path) -> str:
+    """The key stored at `path`; the first caller makes it (50 random bytes, mode 0600).
+
+    Concurrent first callers all return the same key: each writes a whole file of its own and
+    links it into place, and only the first link succeeds.
+    """
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".secret_key-")
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_urlsafe(50))
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(FileExistsError):
+                os.link(draft, path)
+        finally:
+            os.unlink(draft)
+    return path.read_text().strip()

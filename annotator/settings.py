@@ -13,10 +13,9 @@ import django_stubs_ext
 from csp.constants import NONE, SELF
 
 import extras
-from annotator.environment import BadSetting, Environment, chosen_model
+from annotator.environment import BadSetting, Environment, chosen_model, secret_key
 from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, Layout
-from annotator.secret_key import secret_key
 from core.access import Role
 from core.files import close_to_others
 from core.ids import LARGEST_ID
@@ -391,7 +390,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W001"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
 # Runs are the largest files that are sent.
 FILE_UPLOAD_HANDLERS = [
-    "annotator.web.uploads.SizeLimit",
+    "annotator.web.bodies.SizeLimit",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
@@ -421,9 +420,9 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["core.api.permissions.TakesPartInLabeling"],
-    "DEFAULT_THROTTLE_CLASSES": ["annotator.people.rates.TokenRate"],
+    "DEFAULT_THROTTLE_CLASSES": ["annotator.people.tokens.TokenRate"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["annotator.web.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["annotator.web.bodies.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "annotator.web.pagination.Pagination",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "annotator.web.problems.exception_handler",

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from glob import escape
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.loader import MigrationLoader
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from annotator.backup.archive import (
@@ -48,6 +49,9 @@ RESTORE_OPTIONS: Final = (
 )
 DAILY: Final = "inquire-annotator"
 """What the names of daily backups begin with."""
+EVERY: Final = timedelta(days=1)
+RETRY: Final = timedelta(hours=1)
+"""After a daily backup that failed or was killed."""
 RESTORING: Final = "restoring"
 """The file below VAR_DIR that says that a restore has begun and not ended."""
 
@@ -259,3 +263,24 @@ def prune(folder: Path | str, prefix: str, *, keep: int) -> None:
     _, names = place.listdir("")
     for old in sorted(filter(named.fullmatch, names))[:-keep]:
         place.delete(old)
+
+
+def backup_is_due() -> bool:
+    """Whether BACKUP_DIR is set and no daily backup was made within a day, or tried just now."""
+    if not settings.BACKUP_DIR:
+        return False
+    made = Q(finished_at__isnull=False, started_at__gt=Now() - EVERY)
+    tried = Q(finished_at=None, started_at__gt=Now() - RETRY)
+    return not Backup.objects.filter(made | tried, daily=True).exists()
+
+
+def daily_backup() -> Contents | None:
+    """Write the backup of today into BACKUP_DIR and delete old ones; None where none is due.
+
+    Raises as `backup_write`.
+    """
+    if not backup_is_due():
+        return None
+    contents = backup_write(f"{settings.BACKUP_DIR}/{file_name(DAILY)}", daily=True)
+    prune(settings.BACKUP_DIR, DAILY, keep=settings.BACKUP_KEEP)
+    return contents

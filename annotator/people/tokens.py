@@ -1,4 +1,4 @@
-"""API tokens: made, checked, ended. A token is shown once; the database holds its SHA-256."""
+"""API tokens: made, checked, counted, ended. One is shown once; the database holds its SHA-256."""
 
 from __future__ import annotations
 
@@ -7,20 +7,32 @@ import secrets
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db import transaction
+from django.conf import settings
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 from rest_framework import authentication
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
 
 from annotator.models import ApiToken, User
-from core.errors import Conflict, Forbidden, Invalid
+from core.errors import Conflict, Forbidden, Invalid, LimitReached
 
 #: Days after which a token expires, for people to choose from.
 LIFETIMES: Final = (30, 90, 365)
 LOG_IN_LIFETIME: Final = 90
 MOST_NAMED: Final = 20
 MOST_OF_LOG_INS: Final = 10
+# One statement by the database's clock, so that all processes and machines count together.
+COUNT_REQUEST: Final = """
+INSERT INTO annotator_tokenrequests AS known (token_id, period, requests)
+VALUES (%(token)s, floor(extract(epoch FROM statement_timestamp()) / %(seconds)s), 1)
+ON CONFLICT (token_id) DO UPDATE SET period = excluded.period,
+    requests = CASE known.period WHEN excluded.period THEN known.requests + 1 ELSE 1 END
+RETURNING requests,
+    ceil((period + 1) * %(seconds)s - extract(epoch FROM statement_timestamp()))
+"""
 
 
 def digest_of(token: str) -> str:
@@ -105,3 +117,20 @@ class TokensEndWithPassword:
     def password_changed(self, password: str, user: User) -> None:
         """Django calls this after a new password is stored."""
         user.api_tokens.all().delete()
+
+
+class TokenRate(BaseThrottle):
+    """Refuses (429) requests of a token above API_RATE until the next period begins."""
+
+    def allow_request(self, request: Request, _view: Any) -> bool:
+        """Count the request. LimitReached, with the seconds to wait, above the rate."""
+        if settings.API_RATE is None or not isinstance(request.auth, ApiToken):
+            return True
+        limit, seconds = settings.API_RATE
+        with connection.cursor() as cursor:
+            cursor.execute(COUNT_REQUEST, {"token": request.auth.pk, "seconds": seconds})
+            requests, wait = cursor.fetchone()
+        if requests > limit:
+            detail = f"This token was sent with more than {limit} requests in {seconds} seconds."
+            raise LimitReached(detail, wait=float(wait))
+        return True

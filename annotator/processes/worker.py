@@ -39,7 +39,7 @@ def live_workers() -> int:
 
 def backup_start() -> None:
     """Start `backup --daily` as a process of its own if one is due and ours has ended."""
-    from annotator.backup.daily import backup_is_due
+    from annotator.backup.services import backup_is_due
 
     if any(one.poll() is None for one in _backups) or not backup_is_due():
         return

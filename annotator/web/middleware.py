@@ -16,8 +16,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Qu
 from django.http.request import split_domain_port
 from django.middleware.security import SecurityMiddleware
 
+from annotator.web.bodies import NUL
 from annotator.web.openapi import query_parameters
-from annotator.web.parsers import NUL
 from annotator.web.problems import field_errors, is_api, problem_response, summary
 from core.log_lines import request_id
 

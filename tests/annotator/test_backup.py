@@ -24,8 +24,7 @@ from django.test import override_settings
 
 from annotator.backup.archive import BackupDamaged, archive_header, archive_verify
 from annotator.backup.contents import folders
-from annotator.backup.daily import backup_is_due, daily_backup
-from annotator.backup.services import DAILY, RESTORING, backup_write
+from annotator.backup.services import DAILY, RESTORING, backup_is_due, backup_write, daily_backup
 from annotator.models import Backup
 from annotator.processes import worker
 from evaluation.runs.models import Run

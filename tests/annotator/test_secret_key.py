@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from annotator.secret_key import secret_key
+from annotator.environment import secret_key
 
 pytestmark = pytest.mark.pure
 

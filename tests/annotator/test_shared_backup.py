@@ -11,8 +11,7 @@ from django.core.management import CommandError, call_command
 
 from annotator.backup.archive import archive_verify
 from annotator.backup.contents import folders
-from annotator.backup.daily import daily_backup
-from annotator.backup.services import DAILY
+from annotator.backup.services import DAILY, daily_backup
 from annotator.models import Backup
 from core import storage
 from core.storage import Disk, storage_at

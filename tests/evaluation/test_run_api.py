@@ -9,7 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from annotator.web.uploads import REST_OF_THE_FORM
+from annotator.web.bodies import REST_OF_THE_FORM
 from core.jobs.services import job_slice_run
 from evaluation.runs.models import Run
 from evaluation.runs.services import run_publish

@@ -5,8 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotator.backup.daily import daily_backup
-from annotator.backup.services import BackupRunning, backup_write
+from annotator.backup.services import BackupRunning, backup_write, daily_backup
 from annotator.postgres.programs import ProgramFailed
 from core.commands.progress import Progress
 from core.outages import StorageAway
