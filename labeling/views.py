@@ -24,7 +24,7 @@ from labeling.guidance.selectors import introduction_of, needs_introduction
 from labeling.guidance.views import how_to_label_context
 from labeling.judging.access import auditing_problem, can_judge, get_query_for, requested_problem
 from labeling.judging.grades import HIGHEST, LEAST_RELEVANT, REASONS, grade_names
-from labeling.learning.choice import orders_open_to
+from labeling.learning.revisions import orders_open_to
 from labeling.lifecycle.assignments import still_labeling
 from labeling.opinions.agreement import agreement_rows, diagnoses, patterns, standing_of
 from labeling.opinions.people import fast_pages_of, months_of, pace_of

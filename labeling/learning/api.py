@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.exceptions import PermissionDenied
 from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from labeling.judging.access import get_query_for, judging_problem
-from labeling.learning.choice import orders_open_to
-from labeling.learning.revisions import revision_queue
-from labeling.learning.serializers import RevisionQueueSerializer
+from labeling.learning.revisions import orders_open_to, revision_queue
 from labeling.queries.models import Query
+
+
+class QueuedSerializer(serializers.Serializer[Any]):
+    """An image of a queue."""
+
+    image = serializers.IntegerField(source="image_id", help_text="its id")
+    rank = serializers.IntegerField(help_text="in the frozen list")
+    learned = serializers.BooleanField(
+        help_text="whether it comes from the learned order: its source is then learned, else list"
+    )
+
+
+class RevisionQueueSerializer(serializers.Serializer[Any]):
+    """A revision and the first images that the user hasn't judged, in its order."""
+
+    id = serializers.IntegerField(
+        source="revision.pk", help_text="judgments made in this queue carry it"
+    )
+    number = serializers.IntegerField(source="revision.number", help_text="in the list, from 1")
+    list = serializers.IntegerField(source="revision.candidate_list_id")
+    last_event = serializers.IntegerField(
+        source="revision.last_event", help_text="the judgment event up to which it learned"
+    )
+    judged = serializers.IntegerField(
+        source="revision.judged", help_text="images that it learned from"
+    )
+    relevant = serializers.IntegerField(
+        source="revision.relevant", help_text="the relevant ones of them"
+    )
+    queue = QueuedSerializer(source="images", many=True)
 
 
 class LearningActions:
@@ -27,14 +58,15 @@ class LearningActions:
     )
     @action(detail=True, methods=["post"])
     def revisions(self, request: Request, pk: int) -> Response:
-        """The revision for the judgments that stand, with its queue (who may judge in this order).
+        """The revision for the present judgments, with its queue (for people who may judge in this
+        order).
 
-        It is made where it isn't there yet; asking again changes nothing.
+        It is made if there is none yet; asking again changes nothing.
         """
         query = get_query_for(request.user, pk)
         if problem := judging_problem(request.user, query):
             raise PermissionDenied(problem)
         if Query.Order.LEARNED not in orders_open_to(request.user, query):
             raise PermissionDenied("This query is labeled in the CLIP order.")
-        found = revision_queue(query=query, user=request.user)
-        return Response(RevisionQueueSerializer(found).data)
+        queue = revision_queue(query=query, user=request.user)
+        return Response(RevisionQueueSerializer(queue).data)

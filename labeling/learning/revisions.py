@@ -1,4 +1,4 @@
-"""Making and verifying revisions of the order that learns, and the queues that they give."""
+"""Making and verifying revisions of the order that learns, their queues, and who may choose it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from core.access import Role, at_least
 from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
 from core.sql import fetch_all
@@ -31,7 +32,7 @@ from labeling.learning.ridge import (
     direction,
     frozen_turn,
     interleaved,
-    learned_places,
+    learned_indices,
     pool_moments,
 )
 from labeling.queries.models import Query
@@ -54,18 +55,18 @@ POOLS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """An image of a queue; its place is its position in the queue, from 1."""
+    """An image of a queue."""
 
     image_id: int
     rank: int
     """In the frozen list."""
     learned: bool
-    """Whether the learned order put it here; else the frozen one did."""
+    """Whether it comes from the learned order; else from the frozen one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What a person judges next."""
+    """The images that a person judges next."""
 
     revision: Revision
     images: list[Queued]
@@ -83,41 +84,53 @@ class _Pool:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What was judged of a list up to an event."""
+    """The labels of a list's images up to a judgment event."""
 
     last_event: int
     labels: dict[int, bool]
     """Whether it is relevant, by image."""
 
 
-def revision_queue(*, query: Query, user: Any) -> Queue:
-    """The revision for the judgments that stand and its queue for a person: unjudged images of the
-    current list, without withdrawn ones.
+def orders_open_to(user: Any, query: Query) -> list[str]:
+    """The orders that a person may choose for a query, the query's own first: both, except for
+    annotators if settings.ANNOTATORS_CHOOSE_ORDER is off.
+    """
+    if not (settings.ANNOTATORS_CHOOSE_ORDER or at_least(user, Role.REVIEWER)):
+        return [query.order]
+    return sorted(Query.Order.values, key=lambda order: order != query.order)
 
-    It learns from the person's own judgments, or as settings.LEARN_FROM_EVERYONE says from the
-    consensus of all. The same judgments give the same revision, whoever asks and how often. Raises
+
+def revision_queue(*, query: Query, user: Any) -> Queue:
+    """The revision for the present judgments and its queue for a person: the unjudged images of
+    the current list, without withdrawn ones.
+
+    It learns from the person's own judgments, or from everyone's consensus if
+    settings.LEARN_FROM_EVERYONE is set. The same judgments always give the same revision. Raises
     Conflict while the list isn't ready.
     """
     annotator = None if settings.LEARN_FROM_EVERYONE else user
-    found, judged, moment = _standing(query, annotator)
-    pool = _pool_at(found, found.size, moment)
-    model, text = _basis(found)
-    made = Revision.objects.filter(
-        candidate_list=found, annotator=annotator, last_event=judged.last_event, size=found.size
+    candidate_list, judged, moment = _standing(query, annotator)
+    pool = _pool_at(candidate_list, candidate_list.size, moment)
+    model, text = _basis(candidate_list)
+    revision = Revision.objects.filter(
+        candidate_list=candidate_list,
+        annotator=annotator,
+        last_event=judged.last_event,
+        size=candidate_list.size,
     ).first()
-    if made is None:
+    if revision is None:
         labels = _within(pool, judged.labels)
         w = _fitted(model, text, pool, labels)
     else:
-        w = np.array(made.direction, np.float16)
+        w = np.array(revision.direction, np.float16)
     image_ids, scores = _ordered(*image_products(model=model, vector=w, image_ids=pool.image_ids))
-    if made is None:
-        made = _stored_revision(
+    if revision is None:
+        revision = _stored_revision(
             Revision(
-                candidate_list=found,
+                candidate_list=candidate_list,
                 annotator=annotator,
                 last_event=judged.last_event,
-                size=found.size,
+                size=candidate_list.size,
                 direction=w.tolist(),
                 judged=len(labels),
                 relevant=sum(labels.values()),
@@ -125,29 +138,33 @@ def revision_queue(*, query: Query, user: Any) -> Queue:
                 made_at=moment,
             )
         )
-    own = judged if annotator else _judged(found, found.size, user, judged.last_event)
+    own = (
+        judged
+        if annotator
+        else _judged(candidate_list, candidate_list.size, user, judged.last_event)
+    )
     learned = not np.array_equal(w, text)
-    return Queue(made, _queue(pool, image_ids, set(own.labels), learned=learned))
+    return Queue(revision, _queue(pool, image_ids, set(own.labels), learned=learned))
 
 
 def revision_problem(revision: Revision) -> str | None:
-    """What differs where a revision is computed again from its list, its judgments and its
-    direction; empty where nothing does.
+    """What differs when a revision is computed again from its list, its judgments and its
+    direction; empty if nothing does.
 
-    The order is compared by its checksum, hence bit for bit, by the database's own scan; the
-    direction within what refits differ (`ridge.agree`). None where an image of it was taken down
-    since, which leaves nothing to compare with.
+    The order is computed by the database's own scan and compared by checksum, hence bit for bit;
+    the direction within the error of a refit (`ridge.agree`). None if one of its images was taken
+    down since: then it can't be computed again.
     """
-    found = revision.candidate_list
-    model, text = _basis(found)
-    pool = _pool_at(found, revision.size, revision.made_at)
+    candidate_list = revision.candidate_list
+    model, text = _basis(candidate_list)
+    pool = _pool_at(candidate_list, revision.size, revision.made_at)
     if ImageTakedown.objects.filter(image__in=pool.image_ids.tolist()).exists():
         return None
     w = np.array(revision.direction, np.float16)
     products = image_products(model=model, vector=w, image_ids=pool.image_ids, scan=True)
     if _checksum(*_ordered(*products)) != revision.checksum:
-        return "its order is another one"
-    judged = _judged(found, revision.size, revision.annotator, revision.last_event)
+        return "its order differs"
+    judged = _judged(candidate_list, revision.size, revision.annotator, revision.last_event)
     labels = _within(pool, judged.labels)
     if (len(labels), sum(labels.values())) != (revision.judged, revision.relevant):
         return "it learned from other judgments"
@@ -157,35 +174,35 @@ def revision_problem(revision: Revision) -> str | None:
 
 
 def _standing(query: Query, annotator: Any) -> tuple[CandidateList, _Judged, datetime]:
-    """The current list, what was judged of it, and the moment of that."""
+    """The current list, the labels of its images, and the moment of both."""
     with transaction.atomic():
-        # So that all events up to the last are stored: one annotator's are stored one after
-        # another, those of several under the query's lock.
+        # With the lock, all events up to the last are stored: a person's own events are stored one
+        # after another, everyone's under the query's lock.
         if annotator is None:
             query = lock_query(query)
         else:
             lock_annotator(annotator)
-        found = (
+        candidate_list = (
             CandidateList.objects.select_related("embedding_model", "query")
             .filter(pk=query.current_list_id or 0, frozen_at__isnull=False)
             .first()
         )
-        if found is None or not found.size:
+        if candidate_list is None or not candidate_list.size:
             raise Conflict("There is no candidate list to order yet.")
         events = JudgmentEvent.objects.filter(query=query)
         if annotator is not None:
             events = events.filter(annotator=annotator)
         last_event = events.aggregate(last=Max("pk"))["last"] or 0
-        judged = _judged(found, found.size, annotator, last_event)
+        judged = _judged(candidate_list, candidate_list.size, annotator, last_event)
         withdrawals_freeze()
-        return found, judged, timezone.now()
+        return candidate_list, judged, timezone.now()
 
 
-def _basis(found: CandidateList) -> tuple[EmbeddingModel, Halves]:
+def _basis(candidate_list: CandidateList) -> tuple[EmbeddingModel, Halves]:
     """The model and the text's vector (d,) of a ready list."""
-    if found.embedding_model is None:
+    if candidate_list.embedding_model is None:
         raise ValueError("The list isn't ready yet.")
-    return found.embedding_model, np.array(found.text_vector, np.float16)
+    return candidate_list.embedding_model, np.array(candidate_list.text_vector, np.float16)
 
 
 _JUDGED: Final = f"""
@@ -203,12 +220,12 @@ SELECT last.image_id, last.annotator_id, person.role, last.relevance, last.made_
 """
 
 
-def _judged(found: CandidateList, size: int, annotator: Any, last_event: int) -> _Judged:
-    """What a person, or everyone, had judged of a list's first `size` images at an event."""
+def _judged(candidate_list: CandidateList, size: int, annotator: Any, last_event: int) -> _Judged:
+    """The labels that a person, or everyone, had given a list's first `size` images by an event."""
     statement = _JUDGED.format(own="" if annotator is None else "AND e.annotator_id = %(own)s")
     values = {
-        "query": found.query_id,
-        "list": found.pk,
+        "query": candidate_list.query_id,
+        "list": candidate_list.pk,
         "size": size,
         "last": last_event,
         "own": annotator and annotator.pk,
@@ -218,25 +235,27 @@ def _judged(found: CandidateList, size: int, annotator: Any, last_event: int) ->
     return _Judged(last_event, labels)
 
 
-def _pool_at(found: CandidateList, size: int, moment: datetime) -> _Pool:
+def _pool_at(candidate_list: CandidateList, size: int, moment: datetime) -> _Pool:
     """The first `size` images of a list that weren't withdrawn at a moment."""
     then, values = withdrawn_then(moment)
     withdrawn = ids_by(
         f"SELECT c.rank::bigint FROM {ImageWithdrawal._meta.db_table} w"
         f" JOIN {Candidate._meta.db_table} c ON c.list_id = %s AND c.image_id = w.image_id"
         f" WHERE {then} AND c.rank <= %s",
-        [found.pk, *values, size],
+        [candidate_list.pk, *values, size],
     )
-    return _pool(found.pk, found.checksum, size, tuple(sorted(withdrawn.tolist())))
+    return _pool(
+        candidate_list.pk, candidate_list.checksum, size, tuple(sorted(withdrawn.tolist()))
+    )
 
 
 @lru_cache(POOLS)
 def _pool(list_id: int, _checksum: str, size: int, withdrawn: tuple[int, ...]) -> _Pool:
-    """The first `size` images of a list but those of the withdrawn ranks. The checksum only tells
-    one list from another.
+    """The first `size` images of a list, without the withdrawn ranks. The checksum is part of the
+    cache's key alone.
     """
-    found = CandidateList.objects.select_related("embedding_model").get(pk=list_id)
-    model, text = _basis(found)
+    candidate_list = CandidateList.objects.select_related("embedding_model").get(pk=list_id)
+    model, text = _basis(candidate_list)
     image_ids = ids_by(
         f"SELECT image_id FROM {Candidate._meta.db_table}"
         " WHERE list_id = %s AND rank <= %s ORDER BY rank",
@@ -247,7 +266,7 @@ def _pool(list_id: int, _checksum: str, size: int, withdrawn: tuple[int, ...]) -
     try:
         moments = pool_moments(_blocks(model, image_ids), text)
     except ValueError:
-        # Nothing of it is there any more, so there is nothing to learn.
+        # None of its images has an embedding any more, so there is nothing to learn.
         moments = PoolMoments(np.zeros(model.dimension), 0.0, 0.0)
     return _Pool(image_ids, ranks, moments)
 
@@ -265,7 +284,7 @@ def _within(pool: _Pool, labels: dict[int, bool]) -> dict[int, bool]:
 
 
 def _fitted(model: EmbeddingModel, text: Halves, pool: _Pool, labels: dict[int, bool]) -> Halves:
-    """The direction (d,) that these labels of the pool's images give."""
+    """The direction (d,) learned from these labels of the pool's images."""
     image_ids, vectors = image_vectors(model=model, image_ids=list(labels))
     relevant = np.array([labels[image_id] for image_id in image_ids.tolist()], np.bool_)
     return direction(pool.moments, text, vectors, relevant)
@@ -273,28 +292,28 @@ def _fitted(model: EmbeddingModel, text: Halves, pool: _Pool, labels: dict[int, 
 
 def _ordered(image_ids: Rows, scores: Scores) -> tuple[Rows, Scores]:
     """Images (n,) and their scores (n,) in the learned order."""
-    places = learned_places(scores, image_ids)
-    return image_ids[places], scores[places]
+    order = learned_indices(scores, image_ids)
+    return image_ids[order], scores[order]
 
 
 def _checksum(image_ids: Rows, scores: Scores) -> str:
-    """Of images (n,) and their scores (n,) in order."""
+    """The checksum of images (n,) and their scores (n,) in order."""
     return ranking_checksum(np.rec.fromarrays([image_ids, scores], dtype=RANKING))
 
 
-def _stored_revision(made: Revision) -> Revision:
-    """The revision, numbered and stored, or the same one if it was stored meanwhile."""
+def _stored_revision(revision: Revision) -> Revision:
+    """Number and store the revision; returns the stored one if another process was faster."""
     with transaction.atomic():
-        transaction_lock(lock_key("revisions", made.candidate_list_id))
+        transaction_lock(lock_key("revisions", revision.candidate_list_id))
         siblings = Revision.objects.filter(
-            candidate_list=made.candidate_list, annotator=made.annotator
+            candidate_list=revision.candidate_list, annotator=revision.annotator
         )
-        same = siblings.filter(last_event=made.last_event, size=made.size).first()
+        same = siblings.filter(last_event=revision.last_event, size=revision.size).first()
         if same is not None:
             return same
-        made.number = (siblings.aggregate(last=Max("number"))["last"] or 0) + 1
-        made.save()
-        return made
+        revision.number = (siblings.aggregate(last=Max("number"))["last"] or 0) + 1
+        revision.save()
+        return revision
 
 
 def _queue(pool: _Pool, ordered: Rows, judged: set[int], *, learned: bool) -> list[Queued]:
@@ -302,6 +321,6 @@ def _queue(pool: _Pool, ordered: Rows, judged: set[int], *, learned: bool) -> li
     judged = judged & ranks.keys()
     queue = interleaved(ordered.tolist(), list(ranks), judged=judged)
     return [
-        Queued(image_id, ranks[image_id], learned and not frozen_turn(len(judged) + place))
-        for place, image_id in enumerate(islice(queue, QUEUE), start=1)
+        Queued(image_id, ranks[image_id], learned and not frozen_turn(len(judged) + position))
+        for position, image_id in enumerate(islice(queue, QUEUE), start=1)
     ]

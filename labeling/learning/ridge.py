@@ -6,10 +6,11 @@ means x̄ and ȳ by these weights, and w₀ = 0.25 t / σ(x̃·t) for the text's
     w = argmin Σ aᵢ (yᵢ - ȳ - (x̃ᵢ - x̄)·w)² + λ |w - w₀|²
       = w₀ + Sᵀ (S Sᵀ + λ I)⁻¹ √a (y - ȳ - (x̃ - x̄)·w₀),   S = √a (x̃ - x̄)
 
-It has one minimum and no state: the order is a function of the set of judgments. A revision is its
-direction, w of unit length in half precision; its order is by the exact inner product with it (see
-`retrieval.ranking.scan`), ties by image id, the same on any machine. The direction itself, computed
-again by another solver or from judgments in another order, agrees within REFIT_ULPS.
+The minimum is unique and depends on nothing else, so the order is a function of the set of
+judgments. A revision stores its direction, w of unit length in half precision; its order is by the
+exact inner product with it (see `retrieval.ranking.scan`), ties by image id, the same on any
+machine. Directions computed by another solver, or from the judgments in another order, agree within
+REFIT_ULPS.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ from retrieval.ranking.scan import EXACT_ROWS, Halves, Rows, Scores, exact_score
 RIDGE: Final = 10.0
 #: The standard deviation over the pool of the text's prediction w₀·x̃.
 PRIOR_SPREAD: Final = 0.25
-#: One image in so many comes from the frozen order.
+#: One of every FROZEN_EVERY images comes from the frozen order.
 FROZEN_EVERY: Final = 4
-#: How far a number of a direction may be from that of a refit, in units of its last place. Solvers
-#: differ by some 1e-13, so a number differs only where it lies that close to between two halves.
+#: By how many units in the last place a number of a direction may differ from that of a refit.
+#: Solvers differ by some 1e-13, so rounding to halves differs only for numbers that lie that close
+#: to the middle between two halves.
 REFIT_ULPS: Final = 1
 
 
@@ -46,14 +48,14 @@ class PoolMoments:
     scale: float
     """s; 0 where all vectors are the same."""
     text_spread: float
-    """σ(x̃·t); 0 where the text doesn't tell images from each other."""
+    """σ(x̃·t); 0 where the text scores all images alike."""
 
 
 def pool_moments(blocks: Iterable[Halves], text: Halves) -> PoolMoments:
-    """The moments of a pool's vectors, in blocks of (n, d), for a text's (d,).
+    """The moments of a pool's vectors, given in blocks of (n, d), for a text's vector (d,).
 
-    Once a pool: no judgment changes them. Memory for a block, which may be mapped from a file, and
-    for a score an image. ValueError: the pool is empty.
+    They are computed once for a pool: no judgment changes them. Takes memory for one block, which
+    may be mapped from a file, and for one score per image. ValueError: the pool is empty.
     """
     count, squares = 0, 0.0
     total = np.zeros(len(text))
@@ -69,7 +71,7 @@ def pool_moments(blocks: Iterable[Halves], text: Halves) -> PoolMoments:
         raise ValueError("a pool without images has no moments")
     mean = total / count
     scale = float(np.sqrt(max(squares / count - float(mean @ mean), 0.0)))
-    # Rounding alone leaves a trace where the vectors are the same.
+    # Rounding leaves a small scale even where all vectors are the same.
     if scale < 1e-6:
         return PoolMoments(mean, 0.0, 0.0)
     return PoolMoments(mean, scale, float(np.std(np.concatenate(scores))) / scale)
@@ -78,11 +80,12 @@ def pool_moments(blocks: Iterable[Halves], text: Halves) -> PoolMoments:
 def direction(
     moments: PoolMoments, text: Halves, judged: Halves, relevant: NDArray[np.bool_]
 ) -> Halves:
-    """The direction (d,) that judgments give, of unit length: w of the module's equation.
+    """The direction (d,) learned from judgments, of unit length: w of the module's equation.
 
-    `text` (d,) is the text's vector, `judged` (m, d) the judged images' and `relevant` (m,) what
-    was said of them; unsure is not relevant. The text's own vector until there are a relevant and
-    an irrelevant image, and where the pool's images don't differ. Time O(m d min(m, d)).
+    `text` (d,) is the text's vector, `judged` (m, d) are the judged images' vectors and `relevant`
+    (m,) their labels; unsure counts as not relevant. Returns the text's vector until both a
+    relevant and an irrelevant image are judged, and where the text scores all images of the pool
+    alike. Time O(m d min(m, d)).
     """
     positive = int(np.count_nonzero(relevant))
     negative = len(relevant) - positive
@@ -97,7 +100,7 @@ def direction(
     prior = text.astype(np.float64) * (PRIOR_SPREAD / moments.text_spread)
     rows = roots[:, None] * images
     left = roots * (labels - images @ prior)
-    # The same by either side: (SᵀS + λI)⁻¹ Sᵀ = Sᵀ (SSᵀ + λI)⁻¹.
+    # Both forms are equal, so solve the smaller system: (SᵀS + λI)⁻¹ Sᵀ = Sᵀ (SSᵀ + λI)⁻¹.
     if len(rows) <= rows.shape[1]:
         learned = rows.T @ np.linalg.solve(_ridged(rows @ rows.T), left)
     else:
@@ -110,11 +113,11 @@ def _ridged(products: NDArray[np.float64]) -> NDArray[np.float64]:
     return products
 
 
-def agree(one: Halves, other: Halves) -> bool:
+def agree(first: Halves, second: Halves) -> bool:
     """Whether two directions (d,) differ by no more than refits of the same judgments do."""
-    apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
-    unit = np.maximum(np.spacing(np.abs(one)), np.spacing(np.abs(other))).astype(np.float64)
-    return bool((apart <= REFIT_ULPS * unit).all())
+    difference = np.abs(first.astype(np.float64) - second.astype(np.float64))
+    unit = np.maximum(np.spacing(np.abs(first)), np.spacing(np.abs(second))).astype(np.float64)
+    return bool((difference <= REFIT_ULPS * unit).all())
 
 
 def pool_scores(vectors: Halves, query: Halves) -> Scores:
@@ -131,14 +134,14 @@ def pool_scores(vectors: Halves, query: Halves) -> Scores:
     return scores
 
 
-def learned_places(scores: Scores, image_ids: Rows) -> NDArray[np.intp]:
-    """Where the images (n,) stand by falling exact score (n,), ties by image id: (n,) indices."""
+def learned_indices(scores: Scores, image_ids: Rows) -> NDArray[np.intp]:
+    """The indices (n,) that sort images (n,) by falling exact score (n,), ties by image id."""
     return np.lexsort((image_ids, -scores))
 
 
 def learned_order(scores: Scores, image_ids: Rows) -> Rows:
-    """The images (n,) in the order of learned_places."""
-    ordered: Rows = image_ids[learned_places(scores, image_ids)]
+    """The images (n,) in the order of `learned_indices`."""
+    ordered: Rows = image_ids[learned_indices(scores, image_ids)]
     return ordered
 
 
@@ -146,28 +149,29 @@ def interleaved(
     learned: Iterable[int], frozen: Iterable[int], *, judged: Collection[int]
 ) -> Iterator[int]:
     """The queue of a revision: the unjudged images, each once, one in FROZEN_EVERY from the frozen
-    order and the others from the learned one, each order's best first.
+    order and the others from the learned order, each order's best first.
 
-    Counting starts with the judged images, so that the share holds over revisions of few images
-    too. Where one order has no more, the other fills its places. It reads both orders only as far
-    as it is read itself.
+    Positions count the judged images too, so the proportion also holds over revisions of few images
+    each. When one order is exhausted, the other continues. Lazy: it reads both orders only as far
+    as needed.
     """
     used = set(judged)
     orders = {True: iter(frozen), False: iter(learned)}
-    place = len(used)
+    position = len(used)
     while True:
-        place += 1
-        turn = frozen_turn(place)
+        position += 1
+        turn = frozen_turn(position)
         for order in (orders[turn], orders[not turn]):
-            image = next((one for one in order if one not in used), None)
-            if image is not None:
-                used.add(image)
-                yield image
+            image_id = next((image_id for image_id in order if image_id not in used), None)
+            if image_id is not None:
+                used.add(image_id)
+                yield image_id
                 break
         else:
             return
 
 
-def frozen_turn(place: int) -> bool:
-    """Whether the image at a place, counted from 1 with the judged ones, is the frozen order's."""
-    return place % FROZEN_EVERY == 0
+def frozen_turn(position: int) -> bool:
+    """Whether the image at a position, counted from 1 with the judged images, comes from the frozen
+    order."""
+    return position % FROZEN_EVERY == 0
