@@ -26,8 +26,8 @@ else:
     register_heif_opener(thumbnails=False)
     _HEIF = ("HEIF",)
 
-# Formats whose readers run no other program and whose headers state the decoded size. MPO is read
-# by the reader of JPEG; HEIF, of which HEIC is a kind, by the extra `heic`.
+# Formats whose readers run no other program and whose headers state the decoded size. The reader of
+# JPEG also reads MPO; the extra `heic` reads HEIF, which includes HEIC.
 FORMATS: Final = (
     "JPEG", "PNG", "GIF", "WEBP", "AVIF", "TIFF", "BMP", "JPEG2000", "PPM", *_HEIF,
 )  # fmt: skip
@@ -41,7 +41,7 @@ DECODED_PIXELS: Final = 64_000_000
 SMALL_PIXELS: Final = 1_000_000
 """Images of at most this many pixels are not counted in the budget."""
 WEIGHTS: Final = {"WEBP": 3, "AVIF": 2, "HEIF": 2, "JPEG2000": 4}
-"""How many times a pixel counts if the decoder holds more than Pillow's 4 bytes
+"""How many times a pixel counts in formats whose decoder holds more than Pillow's 4 bytes for it
 (tests/retrieval/test_decoding_memory.py)."""
 TILE_PIXELS: Final = 250_000
 
@@ -70,18 +70,18 @@ _TURNED: Final = (5, 6, 7, 8)
 
 
 class Budget:
-    """An amount that threads share: each waits until there is enough left for it."""
+    """An amount that threads share: each waits until enough is left for it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._held = 0
-        self._door = threading.Lock()
+        self._arrival = threading.Lock()
         self._changed = threading.Condition()
 
     @contextmanager
     def held(self, amount: int) -> Iterator[None]:
         """Hold an amount, in the order of arrival; one above the limit is held alone."""
-        with self._door, self._changed:
+        with self._arrival, self._changed:
             self._changed.wait_for(lambda: not self._held or self._held + amount <= self._limit)
             self._held += amount
         try:
@@ -97,12 +97,11 @@ decoded_at_once = Budget(DECODED_PIXELS)
 # Registers all readers, which Pillow otherwise does later.
 Image.init()
 
-# Blocks of pixels from 32 MB on go back to the system when they are freed; of Pillow's usual 16 MB
-# glibc keeps those of each thread (Pillow, "Block allocator"; mallopt(3), M_MMAP_THRESHOLD).
+# glibc returns freed blocks of 32 MB and more to the system, but keeps each thread's blocks of
+# Pillow's usual 16 MB (Pillow, "Block allocator"; mallopt(3), M_MMAP_THRESHOLD).
 Image.core.set_block_size(64 * 1024 * 1024)  # type: ignore[attr-defined]
 
-# Pillow's own limit holds for the whole process and allows twice its value; `open_header` checks
-# ours.
+# Pillow's own limit holds for the whole process and allows twice its value; `opened` checks ours.
 Image.MAX_IMAGE_PIXELS = None
 
 
@@ -141,7 +140,8 @@ class DecodedImage:
 def open_image(
     data: bytes, *, max_pixels: int, at_least: int | None = None
 ) -> Iterator[DecodedImage]:
-    """Decode a file's bytes to upright RGB; of an animation the first frame; transparency on white.
+    """Decode a file's bytes to upright RGB: an animation's first frame, with transparent parts on
+    white.
 
     Holds a part of the process's budget of pixels until the context ends. With `at_least`, the
     image may be reduced as long as its shorter side keeps that many pixels: the decoder of JPEG
@@ -187,12 +187,12 @@ def loaded(data: bytes, *, max_pixels: int, at_least: int | None = None) -> Iter
     with decoded_at_once.held(weight) if weight > SMALL_PIXELS else nullcontext():
         try:
             image.load()
-            found = Loaded(image, image.format or "", size, orientation_of(image))
+            decoded = Loaded(image, image.format or "", size, orientation_of(image))
         except Exception as error:
             # On hostile bytes decoders raise errors of almost any type.
             raise _broken(error) from error
         del image
-        yield found
+        yield decoded
 
 
 def opened(data: bytes, *, max_pixels: int) -> Image.Image:
@@ -271,7 +271,9 @@ def _open(data: bytes) -> Image.Image:
 
 
 def _named_format(data: bytes) -> str:
-    """The name of a format that is read or not, by a file's first bytes; empty for others."""
+    """The name of an image's format by the file's first bytes, whether it can be read here or not;
+    empty if unknown.
+    """
     for signature, name in _SIGNATURES.items():
         if data.startswith(signature):
             return name
@@ -314,7 +316,7 @@ def orientation_of(image: Image.Image) -> int:
 def upright(pixels: Image.Image, orientation: int) -> Image.Image:
     """Return the pixels turned as an EXIF orientation says, without the file's metadata."""
     pixels = pixels.transpose(_UPRIGHT[orientation]) if orientation != 1 else pixels
-    # These are needed to interpret the pixels; anything else would be written into copies.
+    # These are needed to interpret the pixels; Pillow would write anything else into copies.
     needed = ("icc_profile", "transparency")
     pixels.info = {name: pixels.info[name] for name in needed if name in pixels.info}
     return pixels
@@ -323,7 +325,7 @@ def upright(pixels: Image.Image, orientation: int) -> Image.Image:
 def rgb(image: Image.Image, format: str, factor: int = 1) -> Image.Image:
     """Return RGB, one pixel for `factor` × `factor` of an image in `format`; transparency on white.
 
-    Converted tile by tile, so that only the image and the result lie in memory whole.
+    Converts tile by tile, so that only the image and the result are in memory whole.
     """
     if image.mode == "RGB" and "transparency" not in image.info and factor == 1:
         return image
@@ -338,7 +340,7 @@ def rgb(image: Image.Image, format: str, factor: int = 1) -> Image.Image:
 
 
 def _tiles(image: Image.Image, factor: int) -> Iterator[tuple[int, int, Image.Image]]:
-    """Left, top and pixels of parts of an image; both places are multiples of `factor`."""
+    """Left, top and pixels of parts of an image; left and top are multiples of `factor`."""
     width = factor * max(1, min(image.width, TILE_PIXELS) // factor)
     height = factor * max(1, TILE_PIXELS // (width * factor))
     for top, left in product(range(0, image.height, height), range(0, image.width, width)):
@@ -352,7 +354,7 @@ def _conversion(image: Image.Image, format: str) -> Callable[[Image.Image], Imag
         low, high = _range(image)
         return lambda part: Image.fromarray(_to_bytes(part, low, high)).convert("RGB")
     if image.mode == "CMYK" and format == "JPEG" and "adobe" not in image.info:
-        # Pillow takes every CMYK JPEG for one of Adobe's, which are stored inverted.
+        # Pillow treats every CMYK JPEG as one of Adobe's, which are stored inverted.
         return lambda part: Image.eval(part, lambda value: 255 - value).convert("RGB")
     if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
         return _on_white
@@ -360,9 +362,9 @@ def _conversion(image: Image.Image, format: str) -> Callable[[Image.Image], Imag
 
 
 def _on_white(part: Image.Image) -> Image.Image:
-    see_through = part.convert("RGBA")
-    white = Image.new("RGBA", see_through.size, "white")
-    return Image.alpha_composite(white, see_through).convert("RGB")
+    transparent = part.convert("RGBA")
+    white = Image.new("RGBA", transparent.size, "white")
+    return Image.alpha_composite(white, transparent).convert("RGB")
 
 
 def _range(image: Image.Image) -> tuple[float, float]:
@@ -372,8 +374,8 @@ def _range(image: Image.Image) -> tuple[float, float]:
     if image.mode == "F":
         # Pillow's own extrema are wrong if the first value is NaN.
         parts = (_numbers(part) for _, _, part in _tiles(image, 1))
-        found = np.array([(part.min(), part.max()) for part in parts])
-        low, high = float(found[:, 0].min()), float(found[:, 1].max())
+        extrema = np.array([(part.min(), part.max()) for part in parts])
+        low, high = float(extrema[:, 0].min()), float(extrema[:, 1].max())
         return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
     low, high = np.array(image.getextrema(), np.float64).tolist()
     return (0.0, 65535.0) if low >= 0 and high <= 65535 else (low, high)

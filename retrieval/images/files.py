@@ -65,8 +65,8 @@ _locations: dict[int, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class ImageRef:
-    """Where an image's bytes are: in the store under `sha256`, or at `file_name` below a root, with
-    an empty `sha256` while it is unknown.
+    """Where an image's bytes are: in the store under `sha256`, or at `file_name` below a root; then
+    `sha256` is empty while it is unknown.
     """
 
     sha256: str
@@ -106,7 +106,7 @@ def source_bytes(ref: ImageRef) -> bytes:
 
 
 def image_file_facts(ref: ImageRef) -> StoredImage:
-    """Read and decode an image's present file, whatever its SHA-256 was, and return its facts.
+    """Read and decode an image's present file, even if its SHA-256 has changed; return its facts.
 
     Raises ImageGone as `display_file`.
     """
@@ -158,8 +158,8 @@ def thumbnail_file(ref: ImageRef) -> BinaryIO:
 
 
 def copies_remove(ref: ImageRef) -> None:
-    """Delete what is stored of an image here: the copied file, or the cached copies of one that
-    stays at its root, which is not ours to delete.
+    """Delete what is stored here of an image: its copied file, or, if the file stays at its root
+    and is not ours to delete, the cached copies.
     """
     if ref.root_id is None:
         image_remove(ref.sha256)

@@ -1,13 +1,14 @@
 """Removal of metadata from image files: EXIF (places, names, serial numbers, embedded thumbnails),
 XMP, IPTC, comments, texts, and anything after the image's end.
 
-It is done when bytes leave the application and not on import: stored files keep their SHA-256, and
-images left in place are cleaned as well. Color profiles stay, since they define the colors.
+Metadata is removed when bytes leave the application, not on import: stored files keep their
+SHA-256, and images left in place are cleaned as well. Color profiles stay, since they define the
+colors.
 
 The containers of JPEG, PNG and WebP are taken apart and put together again without decoding. Only
-parts that are known to be harmless are copied, so that new or damaged ones cannot leak metadata. No
-maintained library does this without an external program; the formats are described in ITU-T T.81
-annex B, in the W3C's PNG (third edition) and in RFC 9649.
+parts that are known to be harmless are copied, so that new or damaged parts cannot leak metadata.
+No maintained library does this without an external program. ITU-T T.81 annex B, the W3C's PNG
+(third edition) and RFC 9649 describe the formats.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ def without_metadata(data: bytes, *, max_pixels: int) -> bytes:
     """Return an image upright and without metadata.
 
     An upright JPEG, PNG or WebP keeps its coded pixels. A turned or irregular JPEG is encoded again
-    at quality 95, anything else (of an animated WebP or a GIF the first frame) as a PNG of the same
-    pixels; licenses without derivatives allow such technical changes of format (CC 4.0, section
-    2(a)(4)). Raises ImageRefused for a file that can't be read.
+    at quality 95, any other image (the first frame of an animated WebP or a GIF) as a PNG of the
+    same pixels; licenses without derivatives allow such technical changes of format (CC 4.0,
+    section 2(a)(4)). Raises ImageRefused for a file that can't be read.
     """
     image = opened(data, max_pixels=max_pixels)
     kind = image.format or ""
@@ -56,7 +57,7 @@ def without_metadata(data: bytes, *, max_pixels: int) -> bytes:
 def _orientation(image: Image.Image, data: bytes, max_pixels: int) -> int:
     if image.format != "PNG":
         return orientation_of(image)
-    # It may come after the pixels, which Pillow then decodes to find it.
+    # It may follow the pixels, and Pillow would decode them to find it.
     if not any(kind in data for kind in (b"eXIf", b"tEXt", b"zTXt", b"iTXt")):
         return 1
     with loaded(data, max_pixels=max_pixels) as whole:

@@ -1,4 +1,4 @@
-"""Roots: places of images that are not copied, a folder or an S3 bucket with a prefix.
+"""Roots: the folders, and the S3 buckets with a prefix, of images that are not copied.
 
 Only files below a root are read: neither names nor symbolic links can lead out of it.
 """
@@ -24,7 +24,7 @@ REQUESTS: Final = 32
 """The number of simultaneous requests to a bucket, each over a persistent connection."""
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _LONGEST: Final = 1000
-_NOWHERE: Final = {
+_NO_FILE: Final = {
     errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP,
     errno.ENAMETOOLONG, errno.ENXIO,
 }  # fmt: skip
@@ -74,9 +74,9 @@ def root_files(location: str) -> RootFiles:
     """
     key = (location, settings.S3_ENDPOINT_URL)
     with _lock:
-        if key not in _known:
-            _known[key] = _made(location)
-        return _known[key]
+        if key not in _by_location:
+            _by_location[key] = _make_files(location)
+        return _by_location[key]
 
 
 def image_root_get_or_create(*, location: str) -> ImageRoot:
@@ -122,7 +122,7 @@ class _Folder:
         except RuntimeError as error:
             raise ImageGone("The image's path is a link that leads to itself.") from error
         except OSError as error:
-            if error.errno not in _NOWHERE:
+            if error.errno not in _NO_FILE:
                 raise RootUnavailable(
                     f"The image's file cannot be read now: {error.strerror}."
                 ) from error
@@ -175,7 +175,7 @@ class _Bucket:
         try:
             self._client.head_bucket(Bucket=self._bucket)
         except ClientError as error:
-            # Some who may read a bucket's objects may not request its head.
+            # Credentials that may read a bucket's objects may lack the right to HEAD the bucket.
             if _status(error) != 403:
                 raise RootRefused(f"The bucket {self._bucket} isn't there: {error}") from error
         except BotoCoreError as error:
@@ -200,7 +200,7 @@ class _Bucket:
         return data
 
 
-def _made(location: str) -> RootFiles:
+def _make_files(location: str) -> RootFiles:
     if len(location) > _LONGEST:
         raise RootRefused(f"A location has at most {_LONGEST} characters.")
     if location.startswith("s3://"):
@@ -211,7 +211,7 @@ def _made(location: str) -> RootFiles:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Return the bytes of a regular file; the path is resolved, so its last part is no link."""
+    """Return the bytes of a regular file; the path is resolved, so its last part isn't a link."""
     try:
         with open_regular(path, flags=os.O_NOFOLLOW) as file:
             _check_size(os.fstat(file.fileno()).st_size)
@@ -230,6 +230,6 @@ def _status(error: Any) -> int:
 
 
 _lock = threading.Lock()
-_known: dict[tuple[str, str], RootFiles] = {}
+_by_location: dict[tuple[str, str], RootFiles] = {}
 # Connections are not shared with a parent process.
-os.register_at_fork(after_in_child=_known.clear)
+os.register_at_fork(after_in_child=_by_location.clear)

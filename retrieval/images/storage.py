@@ -1,7 +1,7 @@
 """The store of copied images, by the SHA-256 of their source bytes, under VAR_DIR/images (or its
 bucket, see `core.storage`).
 
-Names given by others are never used as file names. Each content has one source file
+Names from data sets are never used as file names. Each content has one source file
 (`<sha256>.source`), one thumbnail (`.thumb.jpg`) and, if browsers can't show the source, one
 display copy (`.display.jpg`). The source is written last, so that its presence implies the others.
 """
@@ -87,7 +87,7 @@ def thumbnail_path(sha256: str) -> Path:
 
 
 def image_remove(sha256: str) -> None:
-    """Delete a content with its thumbnail and display copy; what isn't there is no error."""
+    """Delete a content with its thumbnail and display copy; missing files are no error."""
     for path in stored_paths(sha256):
         storage.remove(path)
 
@@ -101,7 +101,7 @@ def stored_paths(sha256: str) -> tuple[Path, Path, Path]:
 
 def _path(sha256: str, kind: str) -> Path:
     if not _SHA256.fullmatch(sha256):
-        raise ValueError(f"{sha256!r} is no SHA-256.")
+        raise ValueError(f"{sha256!r} is not a SHA-256.")
     folder = Path(settings.VAR_DIR) / "images" / sha256[:2] / sha256[2:4]
     return folder / f"{sha256}.{kind}"
 

@@ -12,8 +12,9 @@ from typing import Final
 
 from core.files import whole_file
 
-#: A process deletes what is too much after it has written this part of the limit.
+#: After writing this part of the limit, a process deletes the excess.
 _SHARE: Final = 1 / 64
+#: The largest cached image, as a part of the limit.
 _LARGEST: Final = 1 / 8
 _written: Counter[Path] = Counter()
 
@@ -57,8 +58,8 @@ def _path(folder: Path, key: str) -> Path:
 
 
 def _trim(folder: Path, limit: int) -> None:
-    """Delete what was used least recently, until there is room for what processes may write before
-    they look again."""
+    """Delete the least recently used images until there is room for what processes may write before
+    the next trimming."""
     files = []
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):  # another process deletes too

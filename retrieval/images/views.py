@@ -35,8 +35,8 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
 
     The address contains the content's version, so that browsers can cache it. 404 for another
     version, for a missing file and, to annotators, for a withdrawn image, which may hold personal
-    data; 503 if the image's root doesn't answer. The version "thumb" leads to the
-    present thumbnail.
+    data; 503 if the image's root doesn't answer. The version "thumb" redirects to the present
+    thumbnail.
 
     Visitors get the log-in page if they open the address, and 401 for a page's `<img>` or a
     program's request: a log-in page there would replace the CSRF cookie, so that the log-in form
@@ -51,12 +51,12 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
             return redirect_to_login(request.get_full_path())
         return _text("Log in to see images.", status=401)
     match = _VERSION.fullmatch(version)
-    found = image_visible_to(user, pk)
-    if found and version == "thumb":
-        return redirect(found.thumbnail_url)
-    if not match or found is None or match["content"] != found.version:
+    stored_image = image_visible_to(user, pk)
+    if stored_image and version == "thumb":
+        return redirect(stored_image.thumbnail_url)
+    if not match or stored_image is None or match["content"] != stored_image.version:
         raise Http404("There is no such image.")
-    ref = ImageRef.of(found)
+    ref = ImageRef.of(stored_image)
     try:
         file = thumbnail_file(ref) if match["thumbnail"] else display_file(ref)
     except RootUnavailable as error:
@@ -76,7 +76,9 @@ def _text(why: str, *, status: int) -> HttpResponse:
 
 def _user(request: HttpRequest) -> Any:
     """Return the user by token or session, as the API does, or None."""
-    # The stubs take them for the setting's names.
-    ways = [way() for way in api_settings.DEFAULT_AUTHENTICATION_CLASSES]  # type: ignore[operator]
-    user = Request(request, authenticators=ways).user
+    # The stubs type these classes as the setting's strings.
+    authenticators = [
+        authenticator() for authenticator in api_settings.DEFAULT_AUTHENTICATION_CLASSES
+    ]  # type: ignore[operator]
+    user = Request(request, authenticators=authenticators).user
     return user if role_of(user) is not None else None

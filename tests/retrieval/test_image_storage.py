@@ -80,5 +80,5 @@ def test_a_store_that_fails_half_way_is_not_taken_for_whole(
 
 @pytest.mark.parametrize("name", ["", "../../etc/passwd", "A" * 64, "0" * 63, "0" * 64 + "\n"])
 def test_only_hashes_become_paths(store: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="is no SHA-256"):
+    with pytest.raises(ValueError, match="is not a SHA-256"):
         thumbnail_path(name)
