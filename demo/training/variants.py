@@ -1,12 +1,12 @@
 """Damages copies of the demo's model and measures a pool of them.
 
 Run `python -m demo.training.variants` beside a running demo, with its VAR_DIR. It writes copies
-with noise in their weights to `VAR_DIR/demo_models/` and has the demo's worker embed the images by
-each. Then it prints what share of the relevant images their orders bring up early, and how far
-labels of a pool mis-score each model.
+with noise in their weights to `VAR_DIR/demo_models/`, and the demo's worker embeds the images with
+each. Then it prints the share of relevant images early in their orders, and the errors of each
+model's score by the labels of a pool.
 
-The copies stand for other models. Their mistakes are those of the demo's model and of independent
-noise; real models share more of their mistakes, so that a pool of them gains less.
+The copies stand for other models. They share the demo model's mistakes and add independent noise;
+real models share more of their mistakes, so a pool of them gains less.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from core.files import whole_file
 from demo.queries import JUDGED, QUERIES
 from demo.release import relevant_images
 from demo.steps import demo_embed
-from evaluation.scoring.correlation import tau_b
 from evaluation.scoring.evaluation import score_runs
 from evaluation.scoring.measures import parse_measures
 from evaluation.scoring.metrics import recall_at_k
 from evaluation.scoring.run_files import Ranking
+from evaluation.scoring.significance import tau_b
 from labeling.candidates.fusion import fused
 from releases.snapshot.qrels import Qrels
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
@@ -43,16 +43,16 @@ from retrieval.ranking.selectors import rank_images
 COUNT: Final = 5
 #: Standard deviation of the noise, as a share of that of each matrix of weights.
 NOISE: Final = 0.2
-#: Labels after which is asked what was found.
+#: The numbers of labels after which the found images are counted.
 LABELS: Final = (50, 100, 300)
-#: How many of a pool's first images are judged, where its labels score the models.
+#: How many of a pool's first images are judged where its labels score the models.
 POOLED: Final = 100
 MEASURE: Final = "AP@50"
 
 
 def main() -> None:
-    """Embed what isn't yet, then measure; SystemExit where the worker can't embed."""
-    names = [str(one) for one in write_variants(Path(settings.VAR_DIR) / "demo_models")]
+    """Embed what isn't embedded yet, then measure; SystemExit if the worker can't embed."""
+    names = [str(path) for path in write_variants(Path(settings.VAR_DIR) / "demo_models")]
     admin = User.objects.get(username="admin")
     for name in names:
         try:
@@ -75,17 +75,17 @@ def main() -> None:
         f"{len(truth)} queries over the whole corpus: relevant images among the first "
         f"{', '.join(map(str, LABELS))} labels"
     )
-    found = [shares_found(*query) for query in zip(rankings, truth, strict=True)]
-    for order in found[0]:
-        shares = np.mean([one[order] for one in found], axis=0)
-        print(f"  {order:<24}" + "".join(f"{share:>8.3f}" for share in shares))
+    query_shares = [shares_found(*query) for query in zip(rankings, truth, strict=True)]
+    for order in query_shares[0]:
+        means = np.mean([shares[order] for shares in query_shares], axis=0)
+        print(f"  {order:<24}" + "".join(f"{mean:>8.3f}" for mean in means))
     print(
         f"\n{MEASURE} by labels of a pool's first {POOLED} images, in points more than by the "
         "complete truth: pool's models, other models; τ-b with the true ranking"
     )
     for pool, figures in pool_errors(rankings, truth).items():
         shown = zip(figures, ("+.1f", "+.1f", ".2f"), strict=True)
-        texts = ("–" if np.isnan(one) else format(one, form) for one, form in shown)
+        texts = ("–" if np.isnan(figure) else format(figure, form) for figure, form in shown)
         print(f"  {pool:<24}" + "".join(f"{text:>8}" for text in texts))
     print(
         "\nTo label by them, start the demo with this, and have open queries renewed by "
@@ -94,8 +94,8 @@ def main() -> None:
 
 
 def write_variants(folder: Path) -> list[Path]:
-    """The folders of the copies below `folder`; what isn't there is written, each copy whole."""
-    found = []
+    """The folders of the copies below `folder`; writes missing copies, each whole."""
+    folders = []
     for seed in range(1, COUNT + 1):
         copy = folder / str(seed)
         if not (copy / WEIGHTS_NAME).is_file():
@@ -107,8 +107,8 @@ def write_variants(folder: Path) -> list[Path]:
             )
             with whole_file(copy / WEIGHTS_NAME) as file:
                 file.write(_damaged(seed))
-        found.append(copy)
-    return found
+        folders.append(copy)
+    return folders
 
 
 def _damaged(seed: int) -> bytes:
@@ -124,8 +124,8 @@ def _damaged(seed: int) -> bytes:
 
 
 def round_robin(rankings: Sequence[Sequence[int]]) -> list[int]:
-    """All images by the best rank that any of equally long rankings (ids, best first) gives them,
-    then by its number: one of each in turn.
+    """All images of equally long rankings (ids, best first), one of each ranking in turn: by an
+    image's best rank, then by the number of the ranking.
     """
     return list(dict.fromkeys(chain.from_iterable(zip(*rankings, strict=True))))
 
@@ -133,39 +133,39 @@ def round_robin(rankings: Sequence[Sequence[int]]) -> list[int]:
 def shares_found(
     rankings: Sequence[Sequence[int]], relevant: Collection[int]
 ) -> Mapping[str, list[float]]:
-    """The share of the relevant images within the first LABELS of an order, by its name: of each
-    ranking (ids, best first) by itself, their mean; of all in turn; and of their fusion.
+    """The share of the relevant images within the first LABELS of an order, by the order's name:
+    the mean of the rankings (ids, best first); all rankings in turn; and their fusion.
     """
 
-    def found(order: Sequence[int]) -> list[float]:
+    def recall(order: Sequence[int]) -> list[float]:
         hits = np.isin(order, list(relevant))
         return list(map(float, recall_at_k(hits, len(relevant), LABELS)))
 
     return {
-        "one model (mean)": np.mean([found(one) for one in rankings], axis=0).tolist(),
-        "round robin": found(round_robin(rankings)),
-        "reciprocal rank fusion": found([image_id for image_id, _ in fused(rankings)]),
+        "one model (mean)": np.mean([recall(ranking) for ranking in rankings], axis=0).tolist(),
+        "round robin": recall(round_robin(rankings)),
+        "reciprocal rank fusion": recall([image_id for image_id, _ in fused(rankings)]),
     }
 
 
 def pool_errors(
     rankings: Sequence[Sequence[Sequence[int]]], relevant: Sequence[Collection[int]]
 ) -> Mapping[str, list[float]]:
-    """What labels of a pool's first POOLED images make of each model's mean MEASURE, in points more
-    than all labels: the mean of the pool's models, of the other models (NaN without any), and tau-b
-    of the two orders of the models (NaN where it isn't defined). By pool: of one model, the mean of
-    all; and the fusion of all.
+    """The errors of the models' mean MEASURE by the labels of a pool's first POOLED images, in
+    points above the value by all labels: the mean over the pool's models and over the other models
+    (NaN without any), and tau-b of the two orders of the models (NaN where it isn't defined). By
+    pool: of one model (mean over the models), and the fusion of all.
 
-    `rankings` are, for each query, those of the models (ids, best first); `relevant` all relevant
-    images of each query, of which there is one at least. Queries of which a pool finds none are
-    left out, as in a release.
+    `rankings` has for each query the models' rankings (ids, best first), `relevant` all relevant
+    images of each query, at least one. Queries for which a pool finds none are left out, as in a
+    release.
     """
     queries = range(len(rankings))
     models = range(len(rankings[0]))
     runs = [
         {
-            query: Ranking(np.array(one[model]), -np.arange(len(one[model]), dtype=np.float64))
-            for query, one in enumerate(rankings)
+            query: Ranking(np.array(ranked[model]), -np.arange(len(ranked[model]), dtype=float))
+            for query, ranked in enumerate(rankings)
         }
         for model in models
     ]
@@ -180,10 +180,10 @@ def pool_errors(
             for image in orders[query][:POOLED]
             if image in relevant[query]
         ]
-        found = sorted({query for query, _, _ in pairs})
+        scored = sorted({query for query, _, _ in pairs})
         scores = [
             100 * score_runs(runs, labels, parse_measures([MEASURE]))[MEASURE].mean(axis=1)
-            for labels in (Qrels.from_pairs(found, pairs), truth.only(found))
+            for labels in (Qrels.from_pairs(scored, pairs), truth.only(scored))
         ]
         error = scores[0] - scores[1]
         others = [model for model in models if model not in members]
@@ -194,8 +194,8 @@ def pool_errors(
             np.nan if tau is None else tau,
         ]
 
-    alone = [errors([one[model] for one in rankings], [model]) for model in models]
-    fusion = [[image for image, _ in fused(one)] for one in rankings]
+    alone = [errors([ranked[model] for ranked in rankings], [model]) for model in models]
+    fusion = [[image for image, _ in fused(ranked)] for ranked in rankings]
     return {
         "one model (mean)": np.mean(alone, axis=0).tolist(),
         f"all {len(models)}, fused": errors(fusion, models),

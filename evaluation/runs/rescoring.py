@@ -15,9 +15,9 @@ from evaluation.runs.models import Run, RunScores
 from evaluation.runs.selectors import ReleaseData, read_release_data, release_queries
 from evaluation.runs.services import run_score_elsewhere, run_values
 from evaluation.runs.store import RunDamaged
-from evaluation.scoring.correlation import tau_b
 from evaluation.scoring.evaluation import scored_query_ids
 from evaluation.scoring.measures import HEADLINES, parse_measures
+from evaluation.scoring.significance import tau_b
 from releases.models import Release
 from releases.snapshot.snapshot import Snapshot
 

@@ -1,9 +1,9 @@
 """Whether labels favor the models that chose which images people judged.
 
-A model finds the judged images that are among its first n of a query. Labels without a model are
-those that remain when the images that it alone finds are left out; labels of a model alone, when
-those that other models find and it doesn't are left out. Images that no model finds (of a search,
-an audit, an import) stay in both. A query that has no relevant image left isn't scored.
+A model finds the judged images that are among its first n for a query. The labels without a model
+leave out the images that it alone finds; the labels of a model alone leave out the images that only
+other models find. Images that no model finds (of a search, an audit, an import) stay in both. A
+query that has no relevant image left isn't scored.
 
 Sources: Zobel 1998, "How reliable are the results of large-scale information retrieval
 experiments?", for leaving one contributor out; Chun et al. 2022, "ECCV Caption", appendix E, for
@@ -22,9 +22,9 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from evaluation.scoring.correlation import tau_b
 from evaluation.scoring.evaluation import Run, score_runs
 from evaluation.scoring.measures import Measure
+from evaluation.scoring.significance import tau_b
 from releases.snapshot.qrels import Qrels
 
 Floats = npt.NDArray[np.float64]
@@ -33,9 +33,9 @@ Bools = npt.NDArray[np.bool_]
 Tops = Mapping[str, Mapping[int, Integers]]
 """Model -> query id -> its first n images, or the judged ones among them."""
 
-#: Orders of runs that correlate by at least so much count as the same.
+#: Orders of runs with at least this correlation count as the same.
 STABLE: Final = 0.95
-#: Fewer runs than this put in order say nothing.
+#: The order of fewer runs says nothing.
 FEWEST_RUNS: Final = 3
 FEWEST_MODELS: Final = 2
 
@@ -46,7 +46,7 @@ class Bias:
 
     whole: float | None
     own: float | None
-    """Over the runs of the models Θ that found the labels (self)."""
+    """Over the runs of the models Θ that found the labeled images."""
     others: float | None
     """Over all other runs."""
 
@@ -66,17 +66,17 @@ class PartScores:
 
 @dataclass(frozen=True, slots=True)
 class ModelBias:
-    """What one model did for the labels."""
+    """One model's contribution to the labels."""
 
     model: str
     found: int
     """Relevant images that it finds."""
     unique: int
-    """Of these, how many no other model finds."""
+    """Relevant images that no other model finds."""
     without: PartScores
-    """By the labels without the model."""
+    """The scores by the labels without the model."""
     alone: PartScores
-    """By the labels of the model alone."""
+    """The scores by the labels of the model alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ class PoolBias:
     relevant: int
     """Relevant images of all queries, each counted for each of its queries."""
     outside: int
-    """Of these, how many no model finds."""
+    """Relevant images that no model finds."""
     models: tuple[ModelBias, ...]
 
     @property
     def sentence(self) -> str:
-        """What to think of the rankings."""
+        """What follows for the rankings, for people."""
         if len(self.models) < FEWEST_MODELS:
             only = f"{self.models[0].model} alone" if self.models else "no model that is known"
             return f"The judged images come from {only}, so no model can be left out."
@@ -124,33 +124,35 @@ def pool_bias(
     own: Mapping[str, Collection[int]],
     measure: Measure,
 ) -> PoolBias:
-    """Score runs, by id, by all labels, and for each model without it and by it alone.
+    """Score runs, by id, by all labels, and for each model by the labels without it and of it alone.
 
     `own` has the ids of the runs of each model that has some.
     """
-    found = found_by_model(qrels, tops)
-    counts = found.sum(axis=0)
+    finds = found_by_model(qrels, tops)
+    counts = finds.sum(axis=0)
     whole, queries = _means(runs, qrels, measure)
 
-    def part(kept: Bools, inside: Collection[str]) -> PartScores:
-        scores, left = (whole, queries) if kept.all() else _means(runs, qrels.where(kept), measure)
+    def part(pairs: Bools, pool_models: Collection[str]) -> PartScores:
+        scores, scored = (
+            (whole, queries) if pairs.all() else _means(runs, qrels.where(pairs), measure)
+        )
         by_run = dict(zip(runs, scores.tolist(), strict=True))
-        if not left:
-            return PartScores(by_run, left, None, Bias(None, None, None))
-        mine = {run for model in inside for run in own.get(model, ())}
-        bias = bias_of(whole, scores, np.array([run in mine for run in runs], dtype=np.bool_))
-        return PartScores(by_run, left, tau_b(whole.tolist(), scores.tolist()), bias)
+        if not scored:
+            return PartScores(by_run, scored, None, Bias(None, None, None))
+        pool = {run for model in pool_models for run in own.get(model, ())}
+        bias = bias_of(whole, scores, np.array([run in pool for run in runs], dtype=np.bool_))
+        return PartScores(by_run, scored, tau_b(whole.tolist(), scores.tolist()), bias)
 
     models = []
-    for model, mine in zip(tops, found, strict=True):
-        unique = mine & (counts == 1)
+    for model, model_finds in zip(tops, finds, strict=True):
+        unique = model_finds & (counts == 1)
         models.append(
             ModelBias(
                 model=model,
-                found=int((mine & qrels.relevant).sum()),
+                found=int((model_finds & qrels.relevant).sum()),
                 unique=int((unique & qrels.relevant).sum()),
                 without=part(~unique, tops.keys() - {model}),
-                alone=part(mine | (counts == 0), [model]),
+                alone=part(model_finds | (counts == 0), [model]),
             )
         )
     return PoolBias(
@@ -163,18 +165,19 @@ def pool_bias(
 
 
 def bias_of(whole: Floats, part: Floats, pool: Bools) -> Bias:
-    """The bias of labels by which r runs score `part` (r,) and not `whole` (r,); `pool` (r,) are
-    the runs of the models that found these labels. Source: Chun et al. 2022, equation E.5."""
-    apart = np.abs(part - whole)
+    """The bias of some labels, by which r runs score `part` (r,), against all labels, by which they
+    score `whole` (r,). `pool` (r,) marks the runs of the models that found the labeled images.
+    Source: Chun et al. 2022, equation E.5."""
+    differences = np.abs(part - whole)
 
     def mean(rows: Bools) -> float | None:
-        return float(apart[rows].mean()) if rows.any() else None
+        return float(differences[rows].mean()) if rows.any() else None
 
     return Bias(mean(np.ones_like(pool)), mean(pool), mean(~pool))
 
 
 def found_by_model(qrels: Qrels, tops: Tops) -> Bools:
-    """(m, n) which of the judged pairs each model finds."""
+    """(m, n) which of the n judged pairs each of m models finds."""
     none = np.zeros(0, dtype=np.int64)
     parts = [
         (query_id, qrels.image_ids[begin:end])
@@ -182,24 +185,26 @@ def found_by_model(qrels: Qrels, tops: Tops) -> Bools:
             qrels.query_ids.tolist(), qrels.offsets[:-1], qrels.offsets[1:], strict=True
         )
     ]
-    found = np.zeros((len(tops), len(qrels.image_ids)), dtype=np.bool_)
-    for row, top in zip(found, tops.values(), strict=True):
+    finds = np.zeros((len(tops), len(qrels.image_ids)), dtype=np.bool_)
+    for row, top in zip(finds, tops.values(), strict=True):
         if parts:
-            row[:] = np.concatenate([np.isin(ids, top.get(one, none)) for one, ids in parts])
-    return found
+            row[:] = np.concatenate(
+                [np.isin(ids, top.get(query_id, none)) for query_id, ids in parts]
+            )
+    return finds
 
 
 def read_tops(path: Path, first: int) -> dict[str, dict[int, Integers]]:
-    """Of every model by name, the judged images that it ranked among its first ones, by query id.
+    """The judged images that each model ranked among its first `first`, by model name and query id.
 
-    From a release's table of the ranks by model. OSError: it isn't there.
+    Reads a release's table of the ranks by model. OSError: it isn't there.
     """
     table = pq.read_table(path, columns=["query_id", "image_id", "model", "rank"])
     tops: dict[str, dict[int, Integers]] = {}
     for model in sorted(table["model"].unique().to_pylist()):
         chosen = pc.and_(pc.equal(table["model"], model), pc.less_equal(table["rank"], first))
-        kept = table.filter(chosen).sort_by("query_id")
-        query_ids, image_ids = (kept[name].to_numpy() for name in ("query_id", "image_id"))
+        rows = table.filter(chosen).sort_by("query_id")
+        query_ids, image_ids = (rows[name].to_numpy() for name in ("query_id", "image_id"))
         queries, begins = np.unique(query_ids, return_index=True)
         parts = np.split(image_ids, begins[1:])
         tops[model] = dict(zip(queries.tolist(), parts, strict=False))
@@ -207,7 +212,7 @@ def read_tops(path: Path, first: int) -> dict[str, dict[int, Integers]]:
 
 
 def _means(runs: Mapping[int, Run], qrels: Qrels, measure: Measure) -> tuple[Floats, int]:
-    """(r,) and over how many queries."""
+    """The runs' means (r,), and over how many queries they are."""
     scores = score_runs(list(runs.values()), qrels, [measure])[measure.key]
     queries = int((qrels.totals() > 0).sum())
     return (scores.mean(axis=1) if queries else np.full(len(runs), np.nan)), queries

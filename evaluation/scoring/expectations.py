@@ -1,12 +1,12 @@
-"""What a uniformly random order scores in the mean over all orders, exactly.
+"""The exact expectation of each measure for a uniformly random order.
 
-Of N images R are relevant (and J judged), and every order of all N is as likely as any other.
-`totals` (...) holds R, from 1 to N; `sizes` holds N, one number or (...); `k` is a cut-off or
-several. Each function gives the expectation of its namesake in `evaluation.scoring.metrics`,
+R of N images are relevant (and J are judged), and all orders of the N images are equally likely.
+`totals` (...) holds R, from 1 to N; `sizes` holds N, one number or (...); `k` is one cut-off or
+several. Each function returns the expectation of its namesake in `evaluation.scoring.metrics`,
 float64 of shape (...), or (..., c) for several cut-offs. ValueError: k < 1, R < 1 or R > N.
 
-Sums over ranks are in closed form or run over the cut-off only, so that corpora of millions cost no
-more than small ones.
+Sums over ranks are in closed form or end at the cut-off, so corpora of millions cost no more than
+small ones.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def random_capped_recall_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cu
 def random_average_precision_at_k(
     totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs
 ) -> Floats:
-    """Rank i is relevant with probability R/N, and each of the i - 1 before it then with
-    a = (R-1)/(N-1), so the expectation of precision@i x rel(i) is R/N x (1 + (i-1) a) / i. Summed
-    over i <= m = min(k, N), that is R/N x (a m + (1-a) H(m)), with the harmonic number H; over
-    min(k, R)."""
+    """The image at rank i is relevant with probability R/N, and then each of the i - 1 before it
+    with probability a = (R-1)/(N-1), so the expectation of precision@i x rel(i) is
+    R/N x (1 + (i-1) a) / i. The sum over i <= m = min(k, N) is R/N x (a m + (1-a) H(m)), with the
+    harmonic number H; it is divided by min(k, R)."""
     cuts = cutoffs(k)
     relevant, images = _checked(totals, sizes)
     return _precision_sums_at(relevant, images, cuts) / np.minimum(beside(relevant, cuts), cuts)
@@ -108,54 +108,55 @@ def random_graded_ndcg_at_k(
 def random_reciprocal_rank_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) -> Floats:
     """The sum over i <= k of 1/i times the probability p(i) that the first hit is at rank i.
 
-    p(i) = C(N-i, R-1) / C(N, R), the negative hypergeometric distribution, from p(1) = R/N by
-    p(i+1) = p(i) x (N-R-i+1) / (N-i): products of ratios near 1, where binomials would overflow and
-    their logarithms cancel. Summing ends early where what is left can't change the sum.
+    p(i) = C(N-i, R-1) / C(N, R), the negative hypergeometric distribution, is computed from
+    p(1) = R/N by p(i+1) = p(i) x (N-R-i+1) / (N-i): these products of ratios near 1 are exact
+    enough, whereas binomials would overflow and their logarithms cancel. The sum ends early when
+    the remaining terms can't change it.
     """
     cuts = cutoffs(k)
     relevant, images = _checked(totals, sizes)
-    pairs, places = np.unique(
+    pairs, pair_indexes = np.unique(
         np.stack([relevant.reshape(-1), images.reshape(-1)]), axis=1, return_inverse=True
     )
     values = [_reciprocal_rank(int(r), int(n), cuts.reshape(-1)) for r, n in pairs.T]
     table = np.array(values, dtype=np.float64).reshape(len(values), cuts.size)
-    return table[places.reshape(-1)].reshape(relevant.shape + cuts.shape)
+    return table[pair_indexes.reshape(-1)].reshape(relevant.shape + cuts.shape)
 
 
 def random_success_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) -> Floats:
     """1 - C(N-R, k) / C(N, k), as a product of min(k, R) factors near 1."""
     cuts = cutoffs(k)
     relevant, images = _checked(totals, sizes)
-    found = np.zeros(relevant.shape + cuts.shape)
-    for place in np.ndindex(found.shape):
-        row = place[: relevant.ndim]
+    probabilities = np.zeros(relevant.shape + cuts.shape)
+    for index in np.ndindex(probabilities.shape):
+        row = index[: relevant.ndim]
         total, size = int(relevant[row]), int(images[row])
-        cut = int(cuts[place[relevant.ndim :]])
+        cut = int(cuts[index[relevant.ndim :]])
         fewer, more = min(cut, total), max(cut, total)
         if fewer + more > size:
-            found[place] = 1.0
+            probabilities[index] = 1.0
         else:
-            found[place] = -np.expm1(np.log1p(-more / (size - np.arange(fewer))).sum())
-    return found
+            probabilities[index] = -np.expm1(np.log1p(-more / (size - np.arange(fewer))).sum())
+    return probabilities
 
 
 def random_rank_biased_precision(totals: npt.ArrayLike, sizes: npt.ArrayLike) -> Floats:
-    """R / N of the attention that all N ranks get, 1 - p^N."""
+    """R / N of the attention of all N ranks, 1 - p^N."""
     relevant, images = _checked(totals, sizes)
     expected: Floats = relevant / images * (1 - PERSISTENCE**images)
     return expected
 
 
 def random_rank_biased_residual(judged: npt.ArrayLike, sizes: npt.ArrayLike) -> Floats:
-    """All attention but the J / N of the first N ranks'; `judged` (...) is J, from 0."""
+    """All attention except J / N of that of the first N ranks; `judged` (...) is J, from 0."""
     counts, images = _checked_judged(judged, sizes)
     expected: Floats = 1 - counts / np.maximum(images, 1) * (1 - PERSISTENCE**images)
     return expected
 
 
 def random_bpref(totals: npt.ArrayLike, judged: npt.ArrayLike) -> Floats:
-    """Each number of the J - R negatives is as likely as any other to be before a relevant image,
-    whatever the size of the corpus."""
+    """Every number of negatives from 0 to J - R is equally likely before a relevant image, whatever
+    the size of the corpus."""
     relevant, counts = _checked(totals, judged)
     negatives = counts - relevant
     most = np.minimum(negatives, relevant)
@@ -218,7 +219,7 @@ def _precision_sums_at(relevant: Integers, images: Integers, cuts: Integers) -> 
 
 
 def _precision_sums(relevant: Integers, images: Integers, depths: Integers) -> Floats:
-    # Imported where it is used, since it takes long.
+    # Imported here since it is slow.
     from scipy.special import digamma
 
     also_before = (relevant - 1) / np.maximum(images - 1, 1)
@@ -241,8 +242,8 @@ def _reciprocal_rank(relevant: int, images: int, cuts: Integers) -> Floats:
         reached = cuts >= start
         values[reached] = sums[np.minimum(cuts[reached] - start, len(ranks) - 1)]
         total, probability = float(sums[-1]), float(products[-1])
-        # That no hit is among the first i ranks has probability p(i+1) x (N-i) / R.
-        left = probability * (images - ranks[-1]) / relevant
-        if left < np.finfo(np.float64).eps * total * 1e-3:
+        # The probability that no hit is among the first i ranks is p(i+1) x (N-i) / R.
+        remaining = probability * (images - ranks[-1]) / relevant
+        if remaining < np.finfo(np.float64).eps * total * 1e-3:
             break
     return values

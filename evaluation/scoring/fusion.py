@@ -1,4 +1,4 @@
-"""One ranking of several, by their ranks or by their scores.
+"""Fusion of several rankings into one, by their ranks or by their scores.
 
 Sources: Cormack, Clarke and Büttcher 2009, "Reciprocal Rank Fusion outperforms Condorcet and
 individual Rank Learning Methods", for RRF; Fox and Shaw 1994, "Combination of Multiple Searches",
@@ -28,36 +28,38 @@ RRF_K: Final = 60
 def fuse(runs: Sequence[Run], method: str, normalization: str = "min-max") -> dict[int, Ranking]:
     """The fused ranking of every query that a run holds, as deep as the deepest of its rankings.
 
-    "rrf" sums 1 / (60 + rank); "combsum" sums normalized scores; "combmnz" multiplies that by how
-    many of the runs have the image. An image that a run lacks gets 0 of it. Equal images are in the
-    order of their ids. ValueError: an unknown method or normalization.
+    "rrf" sums 1 / (60 + rank); "combsum" sums normalized scores; "combmnz" multiplies that sum by
+    the number of runs that have the image. A run that lacks an image adds 0. Ties are in the order
+    of image ids. ValueError: an unknown method or normalization.
     """
     if method not in METHODS or normalization not in NORMALIZATIONS:
         raise ValueError(f"There is no fusion by {method!r} with {normalization!r}.")
     fused = {}
     for query_id in sorted(set().union(*runs)):
         rankings = [fixed_ranks(run[query_id]) for run in runs if query_id in run]
-        ids, places = np.unique(
-            np.concatenate([one.image_ids for one in rankings]), return_inverse=True
+        ids, image_indexes = np.unique(
+            np.concatenate([ranking.image_ids for ranking in rankings]), return_inverse=True
         )
-        parts = [
-            1 / (RRF_K + np.arange(1.0, len(one.scores) + 1))
+        contributions = [
+            1 / (RRF_K + np.arange(1.0, len(ranking.scores) + 1))
             if method == "rrf"
-            else normalized(one.scores, normalization)
-            for one in rankings
+            else normalized(ranking.scores, normalization)
+            for ranking in rankings
         ]
-        scores: Floats = np.bincount(places, weights=np.concatenate(parts)).astype(np.float64)
+        scores: Floats = np.bincount(image_indexes, weights=np.concatenate(contributions)).astype(
+            np.float64
+        )
         if method == "combmnz":
-            scores = scores * np.bincount(places)
-        whole = fixed_ranks(Ranking(image_ids=ids, scores=scores))
-        depth = max(len(one.image_ids) for one in rankings)
-        fused[query_id] = Ranking(image_ids=whole.image_ids[:depth], scores=whole.scores[:depth])
+            scores = scores * np.bincount(image_indexes)
+        ranked = fixed_ranks(Ranking(image_ids=ids, scores=scores))
+        depth = max(len(ranking.image_ids) for ranking in rankings)
+        fused[query_id] = Ranking(image_ids=ranked.image_ids[:depth], scores=ranked.scores[:depth])
     return fused
 
 
 def normalized(scores: Floats, normalization: str) -> Floats:
-    """(n,) scores from 0 for a ranking's lowest: over their range ("min-max"), or over their
-    standard deviation ("z", the z-score less that of the lowest). 1 throughout where all are equal.
+    """(n,) scores less the lowest of the ranking, divided by their range ("min-max") or by their
+    standard deviation ("z": the z-score less that of the lowest). All 1 where all are equal.
     """
     above: Floats = scores - scores.min(initial=np.inf)
     spread = above.max(initial=0.0) if normalization == "min-max" else above.std()

@@ -2,7 +2,7 @@
 
 Single scores, means over few queries and exact means reveal labels: from P, AP and nDCG of one
 query at a few cut-offs its labels can be computed. So only the means below are shown, over all
-queries together and rounded; what this leaves is counted in docs/test-labels.md.
+queries together and rounded; docs/test-labels.md estimates what they still reveal.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from evaluation.scoring import significance
 
 Floats = npt.NDArray[np.float64]
 
-#: The measures that are shown. Written out: what is a headline elsewhere must not decide it.
+#: The measures that are shown. Listed here, so that a change of the headlines can't change them.
 MEASURES: Final = ("AP@50", "nDCG@50")
-#: Runs rank at least so many images for each test query: the cut-off of `MEASURES`.
+#: The fewest images that runs rank for each test query: the cut-off of `MEASURES`.
 DEPTH: Final = 50
 #: With fewer scored queries nothing is shown.
 FEWEST_QUERIES: Final = 10
@@ -52,7 +52,7 @@ class Summary:
     intervals: Mapping[str, Floats]
     """(r, 2) the 95 % bootstrap interval of each mean, rounded."""
     groups: Mapping[str, Mapping[int, str]]
-    """Row -> letters: runs that share one don't differ significantly."""
+    """Row -> letters: runs that share a letter don't differ significantly."""
 
 
 def rounded(scores: npt.ArrayLike) -> Floats:
@@ -74,7 +74,7 @@ def summarize(values: Mapping[str, Floats]) -> Summary:
         scores = values[key][:, np.lexsort(values[key])]
         means[key] = rounded(scores.mean(axis=1))
         intervals[key] = rounded(significance.bootstrap_intervals(scores))
-        known = np.flatnonzero(~np.isnan(scores).any(axis=1))
-        letters = significance.letters(significance.groups(scores[known]), len(known))
-        groups[key] = dict(zip(known.tolist(), letters, strict=True))
+        complete = np.flatnonzero(~np.isnan(scores).any(axis=1))
+        letters = significance.letters(significance.groups(scores[complete]), len(complete))
+        groups[key] = dict(zip(complete.tolist(), letters, strict=True))
     return Summary(means, intervals, groups)

@@ -1,4 +1,4 @@
-"""The measures by which runs are scored: one object each, which everything else asks.
+"""The measures by which runs are scored: one object each, with all that is specific to it.
 
 Keys are those of ir-measures where it has the measure ("AP", "nDCG@50", "RR@50", "P@50", "R@50",
 "Success@50", "ERR@50", "Rprec", "Bpref", "RBP", "Judged@50"). "CappedR@50" is recall over
@@ -26,19 +26,19 @@ _KEY: Final = re.compile(r"([A-Za-z]+)@([1-9][0-9]{0,7})")
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """Where images with a gain above 0 stand."""
+    """The ranks of images with a gain above 0."""
 
     hits: HitRanks
     """(s, r)"""
     gains: Integers
-    """(h,) of these."""
+    """(h,) the gains of the hits."""
     all_gains: list[Integers]
-    """Of every judged image of each of the s queries."""
+    """The gains of every judged image, for each of the s queries."""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where images stand in the rankings of r runs for s queries, as far as measures look."""
+class RunRanks:
+    """The ranks of images in the rankings of r runs for s queries, down to what measures need."""
 
     hits: HitRanks
     """(s, r) of relevant images."""
@@ -49,53 +49,53 @@ class Places:
     judged_totals: Integers
     """(s, 1) how many were judged."""
     graded: Graded | None
-    """Where there are gains."""
+    """None where there are no gains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """What the expectation for a random order follows from, each of shape (s,)."""
+    """What determines the expectation for a random order; arrays of shape (s,)."""
 
     totals: Integers
     judged_totals: Integers
     sizes: Integers
     """How many images are put in order."""
     all_gains: list[Integers] | None
-    """Of every judged image of each query, where there are gains."""
+    """The gains of every judged image of each query; None where there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kind:
-    """A measure at any cut-off, or one without; `KINDS` has them all."""
+    """A measure at any cut-off, or one without a cut-off; `KINDS` has them all."""
 
     name: str
     title: str = "Others"
-    """What people find it under where they choose a measure."""
+    """The heading under which people find it where they choose a measure."""
     source: str
     """The paper, with its section where that helps, or the program that defines it."""
-    score: Callable[[Places, list[int]], Floats]
+    score: Callable[[RunRanks, list[int]], Floats]
     """The scores (s, r, c) at c cut-offs; without a cut-off (s, r), and the list is empty."""
     chance: Callable[[Chance, list[int]], Floats] | None
     """The expectation (s, c), or (s,), over all orders of the corpus; None: not known."""
     averaged: Callable[[TiedGroups, int, int], float] | None
-    """The mean over all orders of equal scores, of one query, the cut-off (without one, the
-    ranking's length) and R; None: it has no closed form here."""
+    """One query's mean over all orders of equal scores, by its groups, the cut-off (without one,
+    the ranking's length) and R; None: it has no closed form here."""
     has_cut: bool = True
     mean: str = ""
-    """What the mean over queries is called, without the cut-off; empty: as the measure."""
+    """The name of the mean over queries, without the cut-off; empty: the measure's name."""
     headline: str = ""
-    """Of the measures that INQUIRE's tables report: what these call the mean over whole fixed
+    """For measures that INQUIRE's tables report: the tables' name of the mean over whole fixed
     lists. Empty for all others."""
     more_is_better: bool = True
-    """False where it says how far the labels cover a ranking, and not how good that is."""
+    """False for measures of how far the labels cover a ranking, not of how good it is."""
     in_percent: bool = True
-    """Whether people read it in percent, and not from 0 to 1."""
+    """Whether people read it in percent rather than from 0 to 1."""
     graded: bool = False
     """Whether it uses gains where there are some."""
     needs_judged: bool = False
-    """Whether it needs to know which images were judged, and not only which are relevant."""
+    """Whether it depends on which images were judged, not only on which are relevant."""
     within_r: bool = False
-    """Whether it looks no further than the first R images."""
+    """Whether it depends on the first R images only."""
 
     @property
     def pattern(self) -> str:
@@ -103,22 +103,48 @@ class Kind:
         return f"{self.name}@k" if self.has_cut else self.name
 
 
-def _ndcg(at: Places, ks: list[int]) -> Floats:
-    if at.graded is None:
-        return metrics.ndcg_at_k(at.hits, at.totals, ks)
-    return metrics.graded_ndcg_at_k(at.graded.hits, at.graded.gains, at.graded.all_gains, ks)
+_Score = Callable[[RunRanks, list[int]], Floats]
+_Expectation = Callable[[Chance, list[int]], Floats]
 
 
-def _random_ndcg(of: Chance, ks: list[int]) -> Floats:
-    if of.all_gains is None:
-        return expectations.random_ndcg_at_k(of.totals, of.sizes, ks)
-    return expectations.random_graded_ndcg_at_k(of.all_gains, of.sizes, ks)
+def _by_hits(metric: Callable[[HitRanks, list[int]], Floats]) -> _Score:
+    return lambda ranks, ks: metric(ranks.hits, ks)
 
 
-def _expected_reciprocal_rank(at: Places, ks: list[int]) -> Floats:
-    if at.graded is None:
-        return metrics.expected_reciprocal_rank_at_k(at.hits, ks)
-    return metrics.graded_expected_reciprocal_rank_at_k(at.graded.hits, at.graded.gains, ks)
+def _by_hits_and_totals(metric: Callable[[HitRanks, Integers, list[int]], Floats]) -> _Score:
+    return lambda ranks, ks: metric(ranks.hits, ranks.totals, ks)
+
+
+def _without_cut(metric: Callable[[HitRanks, Integers], Floats]) -> _Score:
+    return lambda ranks, _: metric(ranks.hits, ranks.totals)
+
+
+def _random(expectation: Callable[[Integers, Integers, list[int]], Floats]) -> _Expectation:
+    return lambda chance, ks: expectation(chance.totals, chance.sizes, ks)
+
+
+def _random_without_cut(expectation: Callable[[Integers, Integers], Floats]) -> _Expectation:
+    return lambda chance, _: expectation(chance.totals, chance.sizes)
+
+
+def _ndcg(ranks: RunRanks, ks: list[int]) -> Floats:
+    if ranks.graded is None:
+        return metrics.ndcg_at_k(ranks.hits, ranks.totals, ks)
+    return metrics.graded_ndcg_at_k(
+        ranks.graded.hits, ranks.graded.gains, ranks.graded.all_gains, ks
+    )
+
+
+def _random_ndcg(chance: Chance, ks: list[int]) -> Floats:
+    if chance.all_gains is None:
+        return expectations.random_ndcg_at_k(chance.totals, chance.sizes, ks)
+    return expectations.random_graded_ndcg_at_k(chance.all_gains, chance.sizes, ks)
+
+
+def _expected_reciprocal_rank(ranks: RunRanks, ks: list[int]) -> Floats:
+    if ranks.graded is None:
+        return metrics.expected_reciprocal_rank_at_k(ranks.hits, ks)
+    return metrics.graded_expected_reciprocal_rank_at_k(ranks.graded.hits, ranks.graded.gains, ks)
 
 
 _KINDS: Final = (
@@ -126,8 +152,8 @@ _KINDS: Final = (
         name="AP",
         title="Average precision",
         source="Vendrow et al. 2024 (INQUIRE), section 5 and appendix G",
-        score=lambda at, ks: metrics.average_precision_at_k(at.hits, at.totals, ks),
-        chance=lambda of, ks: expectations.random_average_precision_at_k(of.totals, of.sizes, ks),
+        score=_by_hits_and_totals(metrics.average_precision_at_k),
+        chance=_random(expectations.random_average_precision_at_k),
         averaged=lambda tied, k, total: tied.precision_sum(k) / min(k, total),
         mean="mAP",
         headline="AP",
@@ -146,8 +172,8 @@ _KINDS: Final = (
         name="RR",
         title="Reciprocal rank",
         source="Vendrow et al. 2024 (INQUIRE), section 5",
-        score=lambda at, ks: metrics.reciprocal_rank_at_k(at.hits, ks),
-        chance=lambda of, ks: expectations.random_reciprocal_rank_at_k(of.totals, of.sizes, ks),
+        score=_by_hits(metrics.reciprocal_rank_at_k),
+        chance=_random(expectations.random_reciprocal_rank_at_k),
         averaged=lambda tied, k, _: tied.reciprocal_rank(k),
         mean="MRR",
         headline="MRR",
@@ -157,32 +183,32 @@ _KINDS: Final = (
         name="P",
         title="Precision",
         source="trec_eval, P",
-        score=lambda at, ks: metrics.precision_at_k(at.hits, ks),
-        chance=lambda of, ks: expectations.random_precision_at_k(of.totals, of.sizes, ks),
-        averaged=lambda tied, k, _: float(tied.hits[:k].sum()) / k,
+        score=_by_hits(metrics.precision_at_k),
+        chance=_random(expectations.random_precision_at_k),
+        averaged=lambda tied, k, _: tied.hits_at(k) / k,
     ),
     Kind(
         name="R",
         title="Recall",
         source="trec_eval, recall",
-        score=lambda at, ks: metrics.recall_at_k(at.hits, at.totals, ks),
-        chance=lambda of, ks: expectations.random_recall_at_k(of.totals, of.sizes, ks),
-        averaged=lambda tied, k, total: float(tied.hits[:k].sum()) / total,
+        score=_by_hits_and_totals(metrics.recall_at_k),
+        chance=_random(expectations.random_recall_at_k),
+        averaged=lambda tied, k, total: tied.hits_at(k) / total,
     ),
     Kind(
         name="CappedR",
         title="Recall over min(k, R)",
         source="Thakur et al. 2021 (BEIR), capped recall",
-        score=lambda at, ks: metrics.capped_recall_at_k(at.hits, at.totals, ks),
-        chance=lambda of, ks: expectations.random_capped_recall_at_k(of.totals, of.sizes, ks),
-        averaged=lambda tied, k, total: float(tied.hits[:k].sum()) / min(k, total),
+        score=_by_hits_and_totals(metrics.capped_recall_at_k),
+        chance=_random(expectations.random_capped_recall_at_k),
+        averaged=lambda tied, k, total: tied.hits_at(k) / min(k, total),
     ),
     Kind(
         name="Success",
         title="Hit among the first k",
         source="trec_eval, success",
-        score=lambda at, ks: metrics.success_at_k(at.hits, ks),
-        chance=lambda of, ks: expectations.random_success_at_k(of.totals, of.sizes, ks),
+        score=_by_hits(metrics.success_at_k),
+        chance=_random(expectations.random_success_at_k),
         averaged=lambda tied, k, _: float(tied.first_hits()[:k].sum()),
         mean="hit",
     ),
@@ -190,10 +216,8 @@ _KINDS: Final = (
         name="UncappedAP",
         title="Average precision over R",
         source="trec_eval, map_cut",
-        score=lambda at, ks: metrics.uncapped_average_precision_at_k(at.hits, at.totals, ks),
-        chance=lambda of, ks: expectations.random_uncapped_average_precision_at_k(
-            of.totals, of.sizes, ks
-        ),
+        score=_by_hits_and_totals(metrics.uncapped_average_precision_at_k),
+        chance=_random(expectations.random_uncapped_average_precision_at_k),
         averaged=lambda tied, k, total: tied.precision_sum(k) / total,
         mean="uncapped mAP",
     ),
@@ -208,10 +232,12 @@ _KINDS: Final = (
     ),
     Kind(
         name="Judged",
-        title="Share that was judged",
+        title="Share of judged images",
         source="ir-measures, Judged",
-        score=lambda at, ks: metrics.judged_at_k(at.judged, ks),
-        chance=lambda of, ks: expectations.random_judged_at_k(of.judged_totals, of.sizes, ks),
+        score=lambda ranks, ks: metrics.judged_at_k(ranks.judged, ks),
+        chance=lambda chance, ks: expectations.random_judged_at_k(
+            chance.judged_totals, chance.sizes, ks
+        ),
         averaged=lambda tied, k, _: float(tied.judged[:k].sum()) / k,
         more_is_better=False,
         needs_judged=True,
@@ -219,9 +245,9 @@ _KINDS: Final = (
     Kind(
         name="Rprec",
         source="trec_eval, Rprec",
-        score=lambda at, _: metrics.r_precision(at.hits, at.totals),
-        chance=lambda of, _: expectations.random_r_precision(of.totals, of.sizes),
-        averaged=lambda tied, _, total: float(tied.hits[:total].sum()) / total,
+        score=_without_cut(metrics.r_precision),
+        chance=_random_without_cut(expectations.random_r_precision),
+        averaged=lambda tied, _, total: tied.hits_at(total) / total,
         has_cut=False,
         within_r=True,
     ),
@@ -229,8 +255,8 @@ _KINDS: Final = (
         name="AP@R",
         source="Musgrave et al. 2020, A metric learning reality check; "
         "Chun et al. 2022 (ECCV Caption)",
-        score=lambda at, _: metrics.average_precision_at_r(at.hits, at.totals),
-        chance=lambda of, _: expectations.random_average_precision_at_r(of.totals, of.sizes),
+        score=_without_cut(metrics.average_precision_at_r),
+        chance=_random_without_cut(expectations.random_average_precision_at_r),
         averaged=lambda tied, _, total: tied.precision_sum(total) / total,
         has_cut=False,
         mean="mAP@R",
@@ -240,8 +266,8 @@ _KINDS: Final = (
         name="AP",
         title="Average precision",
         source="trec_eval, map",
-        score=lambda at, _: metrics.average_precision(at.hits, at.totals),
-        chance=lambda of, _: expectations.random_average_precision(of.totals, of.sizes),
+        score=_without_cut(metrics.average_precision),
+        chance=_random_without_cut(expectations.random_average_precision),
         averaged=lambda tied, length, total: tied.precision_sum(length) / total,
         has_cut=False,
         mean="mAP",
@@ -249,8 +275,10 @@ _KINDS: Final = (
     Kind(
         name="Bpref",
         source="Buckley and Voorhees 2004, Retrieval evaluation with incomplete information",
-        score=lambda at, _: metrics.bpref(at.hits, at.judged, at.totals, at.judged_totals),
-        chance=lambda of, _: expectations.random_bpref(of.totals, of.judged_totals),
+        score=lambda ranks, _: metrics.bpref(
+            ranks.hits, ranks.judged, ranks.totals, ranks.judged_totals
+        ),
+        chance=lambda chance, _: expectations.random_bpref(chance.totals, chance.judged_totals),
         averaged=None,
         has_cut=False,
         mean="bpref",
@@ -260,8 +288,8 @@ _KINDS: Final = (
         name="RBP",
         source="Moffat and Zobel 2008, Rank-biased precision for measurement of retrieval "
         "effectiveness",
-        score=lambda at, _: metrics.rank_biased_precision(at.hits),
-        chance=lambda of, _: expectations.random_rank_biased_precision(of.totals, of.sizes),
+        score=lambda ranks, _: metrics.rank_biased_precision(ranks.hits),
+        chance=_random_without_cut(expectations.random_rank_biased_precision),
         averaged=lambda tied, _, __: tied.attended(tied.hits),
         has_cut=False,
     ),
@@ -269,8 +297,10 @@ _KINDS: Final = (
         name="RBPresidual",
         source="Moffat and Zobel 2008, Rank-biased precision for measurement of retrieval "
         "effectiveness",
-        score=lambda at, _: metrics.rank_biased_residual(at.judged),
-        chance=lambda of, _: expectations.random_rank_biased_residual(of.judged_totals, of.sizes),
+        score=lambda ranks, _: metrics.rank_biased_residual(ranks.judged),
+        chance=lambda chance, _: expectations.random_rank_biased_residual(
+            chance.judged_totals, chance.sizes
+        ),
         averaged=lambda tied, _, __: 1.0 - tied.attended(tied.judged),
         has_cut=False,
         mean="RBP residual",
@@ -284,8 +314,8 @@ KINDS: Final = {kind.pattern: kind for kind in _KINDS}
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A kind of measure with its cut-off; ValueError for a kind that isn't there, or for a cut-off
-    that doesn't fit it."""
+    """A kind of measure with its cut-off. ValueError: no such kind, or a cut-off that doesn't fit
+    it."""
 
     name: str
     k: int | None = None
@@ -300,17 +330,17 @@ class Measure:
 
     @property
     def kind(self) -> Kind:
-        """What it is without its cut-off."""
+        """The kind of measure, without the cut-off."""
         return KINDS[self.name if self.k is None else f"{self.name}@k"]
 
     @property
     def key(self) -> str:
-        """What it is called, e.g. "AP@50"."""
+        """Its name with the cut-off, e.g. "AP@50"."""
         return self._at_cut(self.name)
 
     @property
     def mean_name(self) -> str:
-        """What the mean over queries is called: "mAP@50", "MRR@50", "hit@5", else as the key."""
+        """The name of the mean over queries: "mAP@50", "MRR@50", "hit@5"; else the key."""
         return self._at_cut(self.kind.mean or self.name)
 
     def _at_cut(self, name: str) -> str:
@@ -321,19 +351,19 @@ class Measure:
 
 
 def parse_measure(text: str) -> Measure:
-    """The measure that a key names; ValueError, with the keys there are, for any other text."""
-    word = text.strip()
-    match = _KEY.fullmatch(word)
+    """The measure of a key; ValueError, which lists the keys, for any other text."""
+    key = text.strip()
+    match = _KEY.fullmatch(key)
     if match is not None and f"{match[1]}@k" in KINDS:
         return Measure(match[1], int(match[2]))
-    if word in KINDS and not KINDS[word].has_cut:
-        return Measure(word)
-    known = ", ".join(KINDS)
-    raise ValueError(f"There is no measure {text[:40]!r}; there are {known} (k from 1).")
+    if key in KINDS and not KINDS[key].has_cut:
+        return Measure(key)
+    keys = ", ".join(KINDS)
+    raise ValueError(f"There is no measure {text[:40]!r}; there are {keys} (k from 1).")
 
 
 def parse_measures(texts: Iterable[str]) -> tuple[Measure, ...]:
-    """The measures that keys name, in their order, each once. ValueError as `parse_measure`."""
+    """The measures of keys, in their order, without repeats. ValueError as `parse_measure`."""
     return tuple(dict.fromkeys(map(parse_measure, texts)))
 
 
@@ -342,7 +372,7 @@ DEFAULT_MEASURES: Final[tuple[Measure, ...]] = tuple(
     for kind in KINDS.values()
     for k in (DEFAULT_CUTS if kind.has_cut else (None,))
 )
-#: Where INQUIRE's tables cut, by a run's task: over the corpus, and all of the fixed lists.
+#: The cut-offs of INQUIRE's tables by a run's task: over the corpus, and over whole fixed lists.
 HEADLINE_CUTS: Final = {"full": 50, "rerank": 100}
 #: The keys of the measures of INQUIRE's tables, by a run's task; the first sorts a table.
 HEADLINES: Final = {

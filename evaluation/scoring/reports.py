@@ -1,8 +1,8 @@
 """An evaluation as a table for people and as data for programs.
 
-`queries` has the text and split of the queries, as far as they are known; `ties` what the order of
-equal scores can change, None where that isn't asked; `names` the ids of queries that have numbers
-in their place.
+`queries` has the text and split of the queries, as far as they are known; `ties` is what the order
+of equal scores can change, None where that isn't computed; `names` has the original ids of queries
+where numbers replace them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,21 +35,21 @@ def evaluation_data(
                 "query_id": _name(query_id, names),
                 "query_text": texts.get(query_id),
                 "split": splits.get(query_id),
-                "positives": evaluation.positives[place],
-                "retrieved": evaluation.retrieved[place],
-                "scores": {key: float(values[place]) for key, values in evaluation.scores.items()},
+                "positives": evaluation.positives[index],
+                "retrieved": evaluation.retrieved[index],
+                "scores": {key: float(values[index]) for key, values in evaluation.scores.items()},
             }
-            for place, query_id in enumerate(evaluation.query_ids)
+            for index, query_id in enumerate(evaluation.query_ids)
         ],
         "ties": None
         if ties is None
         else {
-            "queries": [_name(one, names) for one in ties.query_ids],
+            "queries": [_name(query_id, names) for query_id in ties.query_ids],
             "mean": {key: list(bounds) for key, bounds in ties.means.items()},
         },
-        "missed": [_name(one, names) for one in evaluation.missed],
-        "without_positives": [_name(one, names) for one in evaluation.without_positives],
-        "unknown": [_name(one, names) for one in evaluation.unknown],
+        "missed": [_name(query_id, names) for query_id in evaluation.missed],
+        "without_positives": [_name(query_id, names) for query_id in evaluation.without_positives],
+        "unknown": [_name(query_id, names) for query_id in evaluation.unknown],
     }
 
 
@@ -65,13 +65,13 @@ def evaluation_lines(
     widths = {measure.key: max(9, len(measure.key)) for measure in evaluation.measures}
     keys = [f"{key:>{width}}" for key, width in widths.items()]
     yield " ".join(["   query", "     R", *keys, " text"])
-    for place, query_id in enumerate(evaluation.query_ids):
+    for index, query_id in enumerate(evaluation.query_ids):
         text = " ".join(texts.get(query_id, "").split())
         row = " ".join(
-            f"{evaluation.scores[key][place]:>{width}.4f}" for key, width in widths.items()
+            f"{evaluation.scores[key][index]:>{width}.4f}" for key, width in widths.items()
         )
         name = _name(query_id, names)
-        yield f"{name:>8} {evaluation.positives[place]:>6} {row}  {text[:60]}".rstrip()
+        yield f"{name:>8} {evaluation.positives[index]:>6} {row}  {text[:60]}".rstrip()
     if not evaluation.query_ids:
         yield "No query has a relevant image in this release, so there is nothing to average."
     else:
@@ -96,7 +96,7 @@ def evaluation_lines(
     )
     for note, query_ids in notes:
         if query_ids:
-            named = ", ".join(str(_name(one, names)) for one in query_ids)
+            named = ", ".join(str(_name(query_id, names)) for query_id in query_ids)
             yield f"{note}: {len(query_ids)} ({named})"
 
 

@@ -1,9 +1,9 @@
 """Run files: rankings of images per query, as TREC run files, CSV, JSON lines or nested JSON.
 
-TREC lines are `query_id Q0 image_id rank score tag`, separated by blanks; the rank is not looked
-at. CSV files have a header with the columns query_id, image_id and score; others are ignored. JSON
-lines are objects with these keys, one a line; other keys are ignored. Nested JSON is one object
-{query_id: {image_id: score}}, as BEIR and ranx keep runs. Each may be compressed with gzip. Ranks
+TREC lines are `query_id Q0 image_id rank score tag`, separated by blanks; the rank is ignored. CSV
+files have a header with the columns query_id, image_id and score; others are ignored. JSON lines
+files have an object with these keys in each line; other keys are ignored. Nested JSON is one object
+{query_id: {image_id: score}}, as BEIR and ranx store runs. Each may be compressed with gzip. Ranks
 follow from the scores alone: higher first, and the smaller image id first among equal scores.
 """
 
@@ -60,19 +60,19 @@ class _Column:
     lines: "array[int]" = field(default_factory=lambda: array("q"))
 
 
-#: The line, and its query id, image id and score as written.
+#: A row's line, and its query id, image id and score as written.
 Fields = tuple[int, object, object, object]
 UnknownImages = Callable[[Sequence[int]], Collection[int]]
 AllowedImages = Mapping[int, Collection[int]]
-#: The number of an id as written, or None for what is no id.
+#: Turns an id as written into a number, or None if it isn't an id.
 ReadId = Callable[[object], int | None]
 
 
 def run_format(first_line: str) -> Literal["csv", "trec", "jsonl"]:
-    """The format that a file's first line that isn't blank belongs to.
+    """The format of a file by its first line that isn't blank.
 
-    A brace at its beginning makes it JSON lines, a comma CSV, unless that stands in the tag of a
-    line that is a TREC line otherwise.
+    A line that begins with a brace is JSON lines; one with a comma is CSV, unless the comma is in
+    the tag of a TREC line.
     """
     if first_line.lstrip().startswith("{"):
         return "jsonl"
@@ -93,22 +93,21 @@ def read_run(
     max_bytes: int = MAX_BYTES,
     ids: tuple[ReadId, ReadId] | None = None,
 ) -> tuple[dict[int, Ranking], list[RowError]]:
-    """Read a run file: the ranking of each query in it, and everything that is wrong.
+    """Read a run file: the ranking of each query in it, and all errors.
 
     `name` is the file's name for messages. The format, and whether it is compressed, follows from
-    the content. Rows of one query may be anywhere. `queries` has the split of each query of the
-    release, and a query that isn't among them is an error, as is one of another split than `split`;
-    each is named once, where it first occurs. `unknown_images` gets up to IDS_AT_A_TIME different
-    image ids, ascending, and returns those that don't exist. `allowed_images` has the images that
-    each query may hold, for re-ranking; a query that isn't in it is an error, too. `ids` make
-    numbers of query ids and image ids that may be any text; without them ids are whole numbers.
-    Errors besides:
-    a wrong number of fields, no whole or finite number, an image twice for one query, no row, and
-    more than `max_bytes` bytes of text, counted decompressed.
+    the content. The rows of a query may be anywhere. `queries` has the split of each query of the
+    release; an unknown query is an error, as is a query of a split other than `split`; each is
+    named once, where it first occurs. `unknown_images` gets up to IDS_AT_A_TIME different image
+    ids, ascending, and returns those that don't exist. For re-ranking, `allowed_images` has the
+    images that each query may hold; a query that isn't in it is an error. `ids` turn query ids and
+    image ids that may be any text into numbers; without them ids are whole numbers. Other errors:
+    a wrong number of fields, no whole or finite number, an image twice for a query, no row, and
+    more than `max_bytes` bytes of decompressed text.
 
-    Never raises for what the file holds: callers refuse it whole when there is any error, of which
-    at most MAX_ERRORS are collected, by line. Memory grows with the rankings alone, by 24 bytes a
-    row.
+    Never raises for what the file holds: callers refuse the whole file if there is any error. At
+    most MAX_ERRORS errors are collected, by line. Memory grows with the rankings alone, by 24 bytes
+    a row.
     """
     errors: list[RowError] = []
     rows = _Rows(name, errors, queries, split, unknown_images, allowed_images, ids or (_id, _id))
@@ -126,7 +125,7 @@ def read_run(
 
 
 def write_trec(rows: Iterable[RunLine], file: TextIO, *, tag: str) -> int:
-    """Write a TREC run file, row by row; the number of rows.
+    """Write a TREC run file row by row; returns the number of rows.
 
     Scores are written with every digit, so that reading gives the same order. Blanks in the tag
     become "_".
@@ -141,7 +140,7 @@ def write_trec(rows: Iterable[RunLine], file: TextIO, *, tag: str) -> int:
 
 
 class _Rows:
-    """Rows as they come, checked and gathered by query."""
+    """Collects rows by query and checks them."""
 
     def __init__(
         self,
@@ -167,7 +166,7 @@ class _Rows:
         self._last_line = 0
 
     def take(self, line: int, query: object, image: object, score: object) -> None:
-        """Check one row and keep it."""
+        """Check a row and add it."""
         self._last_line = line
         query_id, image_id = self._query_id(query), self._image_id(image)
         number = _finite_number(score)
@@ -198,7 +197,7 @@ class _Rows:
                 self._check_images()
 
     def finish(self) -> None:
-        """Find the errors that only the whole file shows."""
+        """Find the errors that show only at the end of the file."""
         if not self._last_line and not self._errors:
             self._error(1, "", "the file holds no row")
         self._check_images()
@@ -213,7 +212,7 @@ class _Rows:
         self._errors.append(RowError(self._name, line, column, message))
 
     def _admits(self, query_id: int, line: int) -> bool:
-        """Whether a query that is met first may be in the run; an error, once, where not."""
+        """Whether a new query may be in the run; if not, adds an error the first time."""
         problem = self._problem(query_id)
         if problem and query_id not in self._refused and len(self._refused) < MAX_ERRORS:
             self._refused.add(query_id)
@@ -243,7 +242,7 @@ class _Rows:
 
 
 def _fields(file: IO[bytes], name: str, errors: list[RowError], max_bytes: int) -> Iterator[Fields]:
-    """The query id, image id and score of each row, of any format."""
+    """The query id, image id and score of each row, in any format."""
     pieces = chunks(file, max_bytes=max_bytes)
     first = next(pieces, b"")
     pieces = chain([first], pieces)
@@ -311,15 +310,15 @@ def _json_fields(
 
 
 def _nested_fields(pieces: Iterator[bytes], name: str, errors: list[RowError]) -> Iterator[Fields]:
-    # Slow to import.
+    # Imported here since it is slow.
     import ijson
 
     line = 1
 
     def counted() -> Iterator[bytes]:
         nonlocal line
-        for place, piece in enumerate(pieces):
-            yield piece if place else piece.removeprefix(codecs.BOM_UTF8)
+        for index, piece in enumerate(pieces):
+            yield piece if index else piece.removeprefix(codecs.BOM_UTF8)
             line += piece.count(b"\n")
 
     depth, keys = 0, ["", ""]
@@ -370,10 +369,10 @@ def _duplicates(query_id: int, column: _Column, name: str) -> list[RowError]:
     """An error for each row whose image an earlier row of the query has."""
     ids = np.frombuffer(column.image_ids, dtype=np.int64)
     order = np.argsort(ids, kind="stable")
-    again = order[1:][ids[order[1:]] == ids[order[:-1]]]
+    repeats = order[1:][ids[order[1:]] == ids[order[:-1]]]
     return [
-        RowError(name, column.lines[row], "image_id", f"{ids[row]} stands twice for {query_id=}")
-        for row in again[:MAX_ERRORS].tolist()
+        RowError(name, column.lines[row], "image_id", f"{ids[row]} is listed twice for {query_id=}")
+        for row in repeats[:MAX_ERRORS].tolist()
     ]
 
 

@@ -1,4 +1,4 @@
-"""What differences between runs can be believed: intervals, tests and groups of runs.
+"""Which differences between runs are significant: intervals, tests, groups of runs, correlation.
 
 `scores` are per-query scores of one measure, float64 (r, q): r runs on the same q queries. All
 random numbers come from a seed, so that the same scores always give the same answer.
@@ -20,8 +20,8 @@ ALPHA: Final = 0.05
 SEED: Final = 20_240_607
 #: Bootstrap samples, and the fewest sign flips that are drawn.
 SAMPLES: Final = 10_000
-#: Flips for each comparison at the corrected level: how many are expected to be as far as a
-#: difference that is just significant.
+#: The number of flips that are expected to be as far from 0 as a difference that is just
+#: significant at the corrected level.
 _FLIPS_AT_LEVEL: Final = 4
 #: Products (runs or queries x samples) that are held at a time.
 _BLOCK: Final = 4_000_000
@@ -41,8 +41,8 @@ def bootstrap_intervals(
     """Confidence intervals of means over queries: (..., 2), low and high, of scores (..., q).
 
     The percentile bootstrap: queries are drawn with replacement, the same ones for all runs, and
-    the interval holds the middle `level` of the means. One query gives an interval without width,
-    no query NaN. Source: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13;
+    the interval holds the middle `level` of the means. One query gives an interval of width 0, no
+    query NaN. Source: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13;
     for means over topics Sakai 2006. ValueError: a level outside (0, 1), or no samples.
     """
     table = np.asarray(scores, dtype=np.float64)
@@ -70,12 +70,12 @@ def randomization_test(
 ) -> float:
     """The two-sided p-value of two runs' difference in the mean, both (q,).
 
-    The paired randomization test: were the runs equal, each query's difference could as well have
-    the other sign. p is the share of sign flips whose mean difference is as far from 0 as the one
-    seen: of all 2^q where they are no more than `samples`, which is exact, else of `samples` random
-    ones with the one seen among them, (c + 1) / (samples + 1). Runs without any difference, or no
-    queries, give 1. Source: Smucker, Allan and Carterette 2007, "A Comparison of Statistical
-    Significance Tests for Information Retrieval Evaluation".
+    The paired randomization test: if the runs were equal, each query's difference could as well
+    have the other sign. p is the proportion of sign flips whose mean difference is at least as far
+    from 0 as the observed one. If there are at most `samples` flips, 2^q, all are tried, which is
+    exact; else `samples` random flips plus the observed signs give (c + 1) / (samples + 1). Runs
+    without any difference, or no queries, give 1. Source: Smucker, Allan and Carterette 2007, "A
+    Comparison of Statistical Significance Tests for Information Retrieval Evaluation".
     """
     pair = np.stack([np.asarray(first, np.float64), np.asarray(second, np.float64)])
     return float(pairwise_p_values(pair, samples=samples, seed=seed)[0, 1])
@@ -86,36 +86,47 @@ def t_test(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     difference, and with fewer than two queries. Source: Sakai 2014, "Statistical Reform in
     Information Retrieval?".
     """
-    apart = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    if len(apart) < 2 or not apart.any():
+    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    if len(differences) < 2 or not differences.any():
         return 1.0
-    if (apart == apart[0]).all():
+    if (differences == differences[0]).all():
         return 0.0
-    # It takes a second to import.
+    # scipy.stats is imported where it is used, since it takes a second.
     from scipy.stats import ttest_1samp
 
-    return float(ttest_1samp(apart, 0.0).pvalue)
+    return float(ttest_1samp(differences, 0.0).pvalue)
 
 
 def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """The two-sided p-value of Wilcoxon's signed-rank test of two runs, both (q,); 1 without any
-    difference. Queries without one are left out. Source: Wilcoxon 1945, "Individual Comparisons by
-    Ranking Methods".
+    difference. Queries without a difference are left out. Source: Wilcoxon 1945, "Individual
+    Comparisons by Ranking Methods".
     """
-    apart = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    if not apart.any():
+    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    if not differences.any():
         return 1.0
     from scipy.stats import wilcoxon
 
-    return float(wilcoxon(apart[apart != 0]).pvalue)
+    return float(wilcoxon(differences[differences != 0]).pvalue)
+
+
+def tau_b(first: list[float], second: list[float]) -> float | None:
+    """Kendall's tau-b, whether two lists of the same length put their items in the same order; None
+    where it isn't defined. Source: Kendall 1945 for the variant b, which allows for ties.
+    """
+    if len(first) < 2 or len(set(first)) < 2 or len(set(second)) < 2:
+        return None
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(first, second, variant="b").statistic)
 
 
 def pairwise_p_values(
     scores: npt.ArrayLike, *, samples: int | None = None, seed: int = SEED
 ) -> Floats:
-    """The p-values (r, r) of `randomization_test` of each two runs; 1 on the diagonal.
+    """The p-values (r, r) of `randomization_test` for each pair of runs; 1 on the diagonal.
 
-    All pairs share the sign flips. `samples` None draws so many that a difference can still be
+    All pairs share the sign flips. With `samples` None, enough are drawn for a difference to be
     significant after Holm's correction for all pairs: SAMPLES, or 4 pairs / ALPHA if that is more.
     """
     table = np.asarray(scores, dtype=np.float64)
@@ -131,16 +142,16 @@ def pairwise_p_values(
         return p_values
     margin = _EQUAL * queries * max(float(np.abs(table).max()), np.finfo(np.float64).tiny)
     sums = table.sum(axis=1)
-    seen = np.abs(sums[first] - sums[second]) - margin
+    observed = np.abs(sums[first] - sums[second]) - margin
     exact = queries < 60 and 2**queries <= samples
     reached = np.zeros(pairs, dtype=np.int64)
     for signs in _signs(queries, 2**queries if exact else samples, exact, seed):
-        # A flip of a difference is the difference of what is flipped.
+        # Flipping a difference equals the difference of the flipped scores.
         flipped = table @ signs
         for run in range(runs - 1):
-            where = slice(run * runs - run * (run + 1) // 2, (run + 1) * (2 * runs - run - 2) // 2)
-            far = np.abs(flipped[run + 1 :] - flipped[run]) >= seen[where, np.newaxis]
-            reached[where] += np.count_nonzero(far, axis=1)
+            rows = slice(run * runs - run * (run + 1) // 2, (run + 1) * (2 * runs - run - 2) // 2)
+            far = np.abs(flipped[run + 1 :] - flipped[run]) >= observed[rows, np.newaxis]
+            reached[rows] += np.count_nonzero(far, axis=1)
     values = reached / 2**queries if exact else (reached + 1) / (samples + 1)
     p_values[first, second] = p_values[second, first] = values
     return p_values
@@ -163,21 +174,21 @@ def holm(p_values: npt.ArrayLike) -> Floats:
 def significant_pairs(
     scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED
 ) -> npt.NDArray[np.bool_]:
-    """(r, r), symmetric: which runs the test distinguishes, Holm's correction for all pairs
-    included."""
+    """(r, r), symmetric: which runs the test distinguishes, with Holm's correction for all
+    pairs."""
     p_values = pairwise_p_values(scores, seed=seed)
     upper = np.triu_indices(len(p_values), 1)
-    apart = np.zeros(p_values.shape, dtype=np.bool_)
-    apart[upper] = holm(p_values[upper]) <= alpha
-    return apart | apart.T
+    differs = np.zeros(p_values.shape, dtype=np.bool_)
+    differs[upper] = holm(p_values[upper]) <= alpha
+    return differs | differs.T
 
 
 def groups(scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED) -> list[list[int]]:
     """Groups of runs that don't differ significantly, each the runs' indexes by falling mean.
 
     Two runs share a group if and only if the test, with Holm's correction, finds no difference; a
-    run may be in several. Groups come by their best run, then their second and so on. See `letters`
-    for the compact letter display.
+    run may be in several groups. Groups are sorted by their best run, then their second and so on.
+    See `letters` for the compact letter display.
     """
     table = np.asarray(scores, dtype=np.float64)
     return grouped(significant_pairs(table, alpha=alpha, seed=seed), _by_mean(table))
@@ -186,35 +197,37 @@ def groups(scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED) -> 
 def grouped(apart: npt.ArrayLike, order: Sequence[int] | npt.NDArray[np.int64]) -> list[list[int]]:
     """The groups for pairs that differ, `apart` (r, r); runs in `order`, best first.
 
-    Insert and absorb: begin with all runs in one group; for each pair that differs, put two copies,
-    one without each of the two, in the place of every group that holds both; drop what lies within
-    another group. What stays are the largest sets without a pair that differs, few where runs lie
-    along a line. Source: Piepho 2004, "An Algorithm for a Letter-Based Representation of
-    All-Pairwise Comparisons".
+    Insert and absorb: begin with all runs in one group; for each pair that differs, replace every
+    group that holds both runs by two copies, each without one of them; drop groups that lie within
+    another. The remaining groups are the largest sets without a pair that differs; there are few if
+    runs differ mainly along one dimension. Source: Piepho 2004, "An Algorithm for a Letter-Based
+    Representation of All-Pairwise Comparisons".
     """
-    places = np.asarray(order, dtype=np.int64)
-    differs = np.asarray(apart, dtype=np.bool_)[places][:, places]
+    by_mean = np.asarray(order, dtype=np.int64)
+    differs = np.asarray(apart, dtype=np.bool_)[by_mean][:, by_mean]
     runs = len(differs)
-    # Each group is a number whose bit i stands for the run at place i.
+    # Each group is a number whose bit i stands for the i-th run in order.
     sets = [(1 << runs) - 1] if runs else []
-    for one, other in zip(*np.nonzero(np.triu(differs, 1)), strict=True):
-        pair = 1 << int(one) | 1 << int(other)
+    for first, second in zip(*np.nonzero(np.triu(differs, 1)), strict=True):
+        pair = 1 << int(first) | 1 << int(second)
         split = [group for group in sets if group & pair == pair]
         sets = [group for group in sets if group & pair != pair]
         for group in split:
-            for part in (group & ~(1 << int(one)), group & ~(1 << int(other))):
-                if not any(part & kept == part for kept in sets):
-                    sets = [kept for kept in sets if kept & part != kept]
+            for part in (group & ~(1 << int(first)), group & ~(1 << int(second))):
+                if not any(part & larger == part for larger in sets):
+                    sets = [larger for larger in sets if larger & part != larger]
                     sets.append(part)
-    found = sorted([place for place in range(runs) if group >> place & 1] for group in sets)
-    return [places[group].tolist() for group in found]
+    members = sorted(
+        [position for position in range(runs) if group >> position & 1] for group in sets
+    )
+    return [by_mean[group].tolist() for group in members]
 
 
 def letters(groups: Sequence[Sequence[int]], runs: int) -> list[str]:
     """The letters of each run: "a" for the first group, "b" for the second, …, "aa" after "z".
 
-    Two runs share a letter if and only if they share a group. Letters of one run are joined, with
-    "." between them where one is longer than a character.
+    Two runs share a letter if and only if they share a group. A run's letters are joined, with "."
+    between them if some group's letter has several characters.
     """
     names = [_letter(number) for number in range(len(groups))]
     joint = "." if len(groups) > len(_LETTERS) else ""

@@ -22,25 +22,25 @@ class TiedGroups:
     """One query's ranking as groups of equal scores, described at each of its n ranks."""
 
     hits: Floats
-    """(n,) how likely a relevant image is there."""
+    """(n,) the probability that the image at the rank is relevant."""
     judged: Floats
-    """(n,) how likely a judged image is there."""
+    """(n,) the probability that the image at the rank was judged."""
     sizes: Integers
     """(n,) images in the rank's group."""
     relevant: Integers
-    """(n,) relevant ones among these."""
+    """(n,) relevant images in the rank's group."""
     before: Integers
-    """(n,) relevant ones in the groups before."""
+    """(n,) relevant images in the groups before."""
     starts: Integers
     """(n,) ranks before the group."""
     gains: Floats
     """(n,) the mean gain of the rank's group."""
     all_gains: Integers
-    """Of every judged image of the query."""
+    """The gains of every judged image of the query."""
 
     @classmethod
     def of(cls, ranking: Ranking | None, qrels: Qrels, query_id: int) -> TiedGroups:
-        """Of a query's ranking, None where the run misses the query."""
+        """The groups of a query's ranking; `ranking` is None where the run misses the query."""
         ids = np.zeros(0, np.int64) if ranking is None else ranking.image_ids
         scores = np.zeros(0) if ranking is None else ranking.scores
         order = np.argsort(-scores, kind="stable")
@@ -49,39 +49,55 @@ class TiedGroups:
         sizes = np.diff(firsts, append=len(ids))
         judged, relevant = qrels.of(query_id)
         all_gains = qrels.gains_of(query_id)
-        hits, seen = np.isin(ids, judged[relevant]), np.isin(ids, judged)
+        is_relevant, is_judged = np.isin(ids, judged[relevant]), np.isin(ids, judged)
         if not len(ids):
-            nothing, none = np.zeros(0), np.zeros(0, np.int64)
-            return cls(nothing, nothing, none, none, none, none, nothing, all_gains)
-        found, known = np.add.reduceat(hits, firsts), np.add.reduceat(seen, firsts)
-        gained = np.add.reduceat(qrels.gains_at(query_id, ids), firsts)
-        before = np.cumsum(found) - found
+            no_floats, no_integers = np.zeros(0), np.zeros(0, np.int64)
+            return cls(
+                no_floats,
+                no_floats,
+                no_integers,
+                no_integers,
+                no_integers,
+                no_integers,
+                no_floats,
+                all_gains,
+            )
+        relevant_counts, judged_counts = (
+            np.add.reduceat(is_relevant, firsts),
+            np.add.reduceat(is_judged, firsts),
+        )
+        gain_sums = np.add.reduceat(qrels.gains_at(query_id, ids), firsts)
+        before = np.cumsum(relevant_counts) - relevant_counts
         return cls(
-            hits=np.repeat(found / sizes, sizes),
-            judged=np.repeat(known / sizes, sizes),
+            hits=np.repeat(relevant_counts / sizes, sizes),
+            judged=np.repeat(judged_counts / sizes, sizes),
             sizes=np.repeat(sizes, sizes),
-            relevant=np.repeat(found, sizes),
+            relevant=np.repeat(relevant_counts, sizes),
             before=np.repeat(before, sizes),
             starts=np.repeat(firsts, sizes),
-            gains=np.repeat(gained / sizes, sizes),
+            gains=np.repeat(gain_sums / sizes, sizes),
             all_gains=all_gains,
         )
 
+    def hits_at(self, cut: int) -> float:
+        """How many relevant images are expected down to the cut-off."""
+        return float(self.hits[:cut].sum())
+
     def precision_sum(self, cut: int) -> float:
         """The sum of precision@i x rel(i) over i <= cut."""
-        # Given a relevant image at a rank, each earlier one of its group is relevant alike.
+        # Given a relevant image at a rank, all others of its group are equally likely relevant.
         also = (self.relevant - 1) / np.maximum(self.sizes - 1, 1)
         precisions = (self.before + 1 + (self._ranks - self.starts - 1) * also) / self._ranks
         return float((self.hits * precisions)[:cut].sum())
 
     def first_hits(self) -> Floats:
-        """(n,) how likely the first relevant image is at each rank."""
-        likely = np.zeros(len(self.hits))
+        """(n,) the probability that the first relevant image is at each rank."""
+        probabilities = np.zeros(len(self.hits))
         for rank in np.flatnonzero((self.before == 0) & (self.relevant > 0)).tolist():
             size, total = int(self.sizes[rank]), int(self.relevant[rank])
             after = size - (rank - int(self.starts[rank])) - 1
-            likely[rank] = comb(after, total - 1) / comb(size, total)
-        return likely
+            probabilities[rank] = comb(after, total - 1) / comb(size, total)
+        return probabilities
 
     def reciprocal_rank(self, cut: int) -> float:
         """The reciprocal rank of the first relevant image, 0 beyond the cut-off."""
@@ -92,9 +108,9 @@ class TiedGroups:
         [ideal] = metrics.graded_ideal_gain([self.all_gains], np.asarray(cut))
         return float((self.gains * metrics.discounts(self._ranks))[:cut].sum() / ideal)
 
-    def attended(self, likely: Floats) -> float:
-        """How much of a reader's attention images get that are as `likely` (n,) at each rank."""
-        return float((likely * metrics.attention(self._ranks)).sum())
+    def attended(self, probabilities: Floats) -> float:
+        """A reader's attention to images that occur at each rank with a probability (n,)."""
+        return float((probabilities * metrics.attention(self._ranks)).sum())
 
     @property
     def _ranks(self) -> Integers:

@@ -1,8 +1,8 @@
-"""Images of a run with equal scores: what their order can change, and other ways to settle it.
+"""Images of a run with equal scores: what their order can change, and other ways to order them.
 
-Everywhere else the smaller image id goes first (`evaluation`). trec_eval rounds scores to single
-precision and lets the larger id go first, as texts compare. scikit-learn's `ndcg_score` takes the
-mean over all orders of equal scores; so does `averaged_scores` with each measure that has a closed
+Everywhere else the smaller image id comes first (`evaluation`). trec_eval rounds scores to single
+precision and puts the larger id first, comparing ids as texts. scikit-learn's `ndcg_score` takes
+the mean over all orders of equal scores; so does `averaged_scores` for each measure with a closed
 form (`tied_groups`). (`average_precision_score` of scikit-learn is another measure: it cuts at
 scores, not at ranks.)
 """
@@ -30,26 +30,27 @@ class TieRange:
     query_ids: list[int]
     """The queries with a score that can move; ascending."""
     means: dict[str, tuple[float, float]]
-    """The least and the largest mean of each measure that can move, by its key."""
+    """The least and the largest mean of each measure that can move, by key."""
 
 
 def tie_range(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> TieRange:
-    """What the order of equal scores can change, of all measures but those of how much was judged.
+    """What the order of equal scores can change in the measures, except those of how much was
+    judged.
 
-    A query is named where it matters to a measure: where images with equal scores, of which some
-    are relevant and some are not, stand on both sides of a cut-off or count by their rank.
+    A query is named if the order matters to a measure: if both relevant and other images have the
+    same score, and lie on both sides of a cut-off or count by their rank.
     """
-    moving = [one for one in measures if one.kind.more_is_better]
+    moving = [measure for measure in measures if measure.kind.more_is_better]
     least, most = (
         score_run(_settled(run, qrels, relevant_first), qrels, moving)
         for relevant_first in (False, True)
     )
-    apart = {key: most[key] - least[key] > 1e-12 for key in most}
+    movable = {key: most[key] - least[key] > 1e-12 for key in most}
     queries = scored_query_ids(qrels)
-    anywhere = np.any(list(apart.values()), axis=0) if apart else np.zeros(len(queries), bool)
+    anywhere = np.any(list(movable.values()), axis=0) if movable else np.zeros(len(queries), bool)
     means = {
         key: (float(least[key].mean()), float(most[key].mean()))
-        for key, moves in apart.items()
+        for key, moves in movable.items()
         if moves.any()
     }
     return TieRange(queries[anywhere].tolist(), means)
@@ -68,7 +69,7 @@ def as_trec_eval(run: Run, name_of: Callable[[int], str] = str) -> dict[int, Ran
 
 
 def averaged_scores(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """As `score_run`, in the mean over all orders of images with equal scores.
+    """As `score_run`, but the mean over all orders of images with equal scores.
 
     ValueError: a measure without a closed form (ERR, bpref).
     """
@@ -79,17 +80,17 @@ def averaged_scores(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict
         averaged[measure] = measure.kind.averaged
     scored = scored_query_ids(qrels).tolist()
     values = {measure.key: np.zeros(len(scored)) for measure in measures}
-    for place, query_id in enumerate(scored):
+    for row, query_id in enumerate(scored):
         _, relevant = qrels.of(query_id)
         tied = TiedGroups.of(run.get(query_id), qrels, query_id)
-        for measure, of in averaged.items():
+        for measure, mean in averaged.items():
             cut = measure.k or len(tied.hits)
-            values[measure.key][place] = of(tied, cut, int(relevant.sum()))
+            values[measure.key][row] = mean(tied, cut, int(relevant.sum()))
     return values
 
 
 def _settled(run: Run, qrels: Qrels, relevant_first: bool) -> dict[int, Ranking]:
-    """The run with the images of most gain first, or last, among those with equal scores."""
+    """The run with images of equal scores by falling gain, or by rising gain."""
     settled = {}
     for query_id in set(run) & set(scored_query_ids(qrels).tolist()):
         ranking = run[query_id]
@@ -100,5 +101,5 @@ def _settled(run: Run, qrels: Qrels, relevant_first: bool) -> dict[int, Ranking]
 
 
 def _in_order(image_ids: npt.NDArray[np.int64]) -> Ranking:
-    """A ranking of images in this order, whatever their ids are."""
+    """A ranking of images in exactly this order."""
     return Ranking(image_ids, np.arange(len(image_ids), 0, -1, dtype=np.float64))

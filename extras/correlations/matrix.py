@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.csv_rows import RowError, csv_rows
-from evaluation.scoring.correlation import tau_b
+from evaluation.scoring.significance import tau_b
 
 Column = Mapping[Hashable, float | None]
 

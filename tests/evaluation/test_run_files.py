@@ -93,7 +93,7 @@ def test_a_bad_trec_line_is_named():
         ("1 Q0 5 1 nan t", "line 2, score: 'nan' is not a finite number"),
         ("1 Q0 5 1 1e999 t", "line 2, score: '1e999' is not a finite number"),
         ("1 Q0 5 1 1_0 t", "line 2, score: '1_0' is not a finite number"),
-        ("1 Q0 7 1 0.5 t", "line 2, image_id: 7 stands twice for query_id=1"),
+        ("1 Q0 7 1 0.5 t", "line 2, image_id: 7 is listed twice for query_id=1"),
     ):
         _, [error] = read(f"1 Q0 7 1 0.9 t\n{line}\n")
         assert error.startswith(f"run.txt, {expected}")
@@ -154,7 +154,7 @@ def test_a_bad_json_line_is_named():
         ('{"query_id": 1, "image_id": 5, "score": NaN}', "line 2, score: NaN is not a finite"),
         ('{"query_id": 1, "image_id": 5, "score": false}', "line 2, score: false is not a finite"),
         ('{"query_id": 1, "image_id": 5, "score": 1' + "0" * 400 + "}", "line 2, score: 10000"),
-        ('{"query_id": 1, "image_id": 7, "score": 1}', "line 2, image_id: 7 stands twice"),
+        ('{"query_id": 1, "image_id": 7, "score": 1}', "line 2, image_id: 7 is listed twice"),
     ):
         run, [error] = read('{"query_id": 1, "image_id": 7, "score": 0.9}\n' + line + "\n")
         assert run == {}
@@ -204,7 +204,7 @@ def test_errors_come_by_line_whatever_finds_them():
         "the release has no",
         "'x' is not a finit",
         "there is no image ",
-        "4 stands twice for",
+        "4 is listed twice ",
     ]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.scoring.correlation import tau_b
+from evaluation.scoring.significance import tau_b
 from extras.correlations.matrix import correlations, read_scores
 
 pytestmark = pytest.mark.pure
