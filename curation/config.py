@@ -1,4 +1,4 @@
-"""What a curation is to do: a TOML file, over a preset."""
+"""The configuration of a curation: a TOML file, over a preset."""
 
 from __future__ import annotations
 
@@ -58,34 +58,34 @@ class Config:
     memory: str = "4GB"
     threads: int | None = None
     as_of: date | None = None
-    """The day of the archives, after which no day is possible."""
+    """The day of the archives; later dates are wrong."""
 
 
 def presets() -> list[str]:
     """The names of the presets."""
     folder = resources.files("curation") / "presets"
-    return sorted(one.name.removesuffix(".toml") for one in folder.iterdir())
+    return sorted(preset_file.name.removesuffix(".toml") for preset_file in folder.iterdir())
 
 
 def read_config(path: Path) -> Config:
     """Read a configuration. A filter that is false, and `sampling` or `splits` with the method
-    "none", leave out what the preset has. Raises CurationRefused with the key that is wrong.
+    "none", remove what the preset has. Raises CurationRefused with the key that is wrong.
     """
     try:
-        given = tomllib.loads(path.read_text())
+        settings = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CurationRefused(str(path), str(error)) from None
-    _check(given, str(path))
+    _check(settings, str(path))
     base: dict[str, Any] = {}
-    if preset := given.get("preset"):
+    if preset := settings.get("preset"):
         if preset not in presets():
-            known = ", ".join(presets())
-            raise CurationRefused(f"{path}: preset", f"there is no “{preset}”; there are {known}")
+            names = ", ".join(presets())
+            raise CurationRefused(f"{path}: preset", f"there is no “{preset}”; there are {names}")
         text = (resources.files("curation") / "presets" / f"{preset}.toml").read_text()
         base = tomllib.loads(text)
 
     def table(name: str) -> dict[str, Any]:
-        own, under = given.get(name, {}), base.get(name, {})
+        own, under = settings.get(name, {}), base.get(name, {})
         if own.get("method", under.get("method")) != under.get("method"):
             under = {}
         merged = {**under, **own}
@@ -102,16 +102,16 @@ def read_config(path: Path) -> Config:
     if isinstance(lookalikes, dict) and "file" in lookalikes:
         filters["lookalikes"] = {"file": folder / lookalikes["file"]}
     return Config(
-        sources=_sources(given, path, folder),
-        seed=given.get("seed", 0),
+        sources=_sources(settings, path, folder),
+        seed=settings.get("seed", 0),
         taxonomy=taxonomy,
         filters=filters,
         sampling=table("sampling"),
         splits=table("splits"),
         longest_side=table("images").get("longest_side", 500),
-        memory=given.get("memory", "4GB"),
-        threads=given.get("threads"),
-        as_of=given.get("as_of"),
+        memory=settings.get("memory", "4GB"),
+        threads=settings.get("threads"),
+        as_of=settings.get("as_of"),
     )
 
 
@@ -120,29 +120,31 @@ def _check(given: dict[str, Any], file: str) -> None:
     for key, value in given.items():
         if key in _TABLES and not isinstance(value, dict):
             raise CurationRefused(f"{file}: {key}", "must be a table")
-        known = _TABLES.get(key, _TABLES[""])
+        types = _TABLES.get(key, _TABLES[""])
         entries = value.items() if key in _TABLES else [(key, value)]
-        for name, one in entries:
+        for name, setting in entries:
             where = f"{file}: {key}.{name}" if key in _TABLES else f"{file}: {name}"
-            if name not in known:
-                near = get_close_matches(name, [*known, *_TABLES], n=1)
-                hint = f"; do you mean “{near[0]}”?" if near else ""
-                raise CurationRefused(where, f"is no setting{hint}")
-            kind = known[name]
-            fits = isinstance(one, (int, float) if kind is float else kind)
-            if not fits or (isinstance(one, bool) and kind in (int, float)):
-                raise CurationRefused(where, f"must be of the type {kind.__name__}, not {one!r}")
+            if name not in types:
+                suggestions = get_close_matches(name, [*types, *_TABLES], n=1)
+                hint = f"; do you mean “{suggestions[0]}”?" if suggestions else ""
+                raise CurationRefused(where, f"isn't a setting{hint}")
+            expected = types[name]
+            fits = isinstance(setting, (int, float) if expected is float else expected)
+            if not fits or (isinstance(setting, bool) and expected in (int, float)):
+                raise CurationRefused(
+                    where, f"must be of the type {expected.__name__}, not {setting!r}"
+                )
 
 
 def _sources(given: dict[str, Any], path: Path, folder: Path) -> list[Source]:
-    found = []
-    for number, one in enumerate(given.get("sources", []), start=1):
+    sources = []
+    for number, entry in enumerate(given.get("sources", []), start=1):
         where = f"{path}: source {number}"
-        if not isinstance(one, dict) or set(one) != {"kind", "path"}:
+        if not isinstance(entry, dict) or set(entry) != {"kind", "path"}:
             raise CurationRefused(where, "needs a kind and a path, and nothing else")
-        if one["kind"] not in KINDS:
+        if entry["kind"] not in KINDS:
             raise CurationRefused(where, f"kind must be one of {', '.join(KINDS)}")
-        found.append(Source(one["kind"], folder / one["path"]))
-    if not found:
+        sources.append(Source(entry["kind"], folder / entry["path"]))
+    if not sources:
         raise CurationRefused(str(path), "names no [[sources]]")
-    return found
+    return sources

@@ -29,8 +29,8 @@ _NAMES: Final = {
 def write_corpus(
     connection: Connection, folder: Path, mapping: MappingReport | None = None
 ) -> None:
-    """Write `train.json` (and `val.json`, `test.json` where there are such), `images.csv`,
-    `refused.csv`, `lookalikes.csv` and `mapping.csv` where there are any, and `SHA256SUMS`.
+    """Write `train.json`, `images.csv` and `SHA256SUMS`, and where there is content for them
+    `val.json`, `test.json`, `refused.csv`, `lookalikes.csv` and `mapping.csv`.
 
     Image ids count from 0 in the order of species and photo ids; the same candidates give the same
     bytes. Images' sizes in pixels are given only where a source gives both the file and its size.
@@ -39,19 +39,19 @@ def write_corpus(
     licenses = connection.execute(
         "SELECT DISTINCT license, license_url FROM candidate ORDER BY ALL"
     ).fetchall()
-    numbers = {row: number for number, row in enumerate(licenses, start=1)}
-    folders = {one["name"]: one["image_dir_name"] for one in categories}
-    ids = {one["name"]: one["id"] for one in categories}
+    license_numbers = {row: number for number, row in enumerate(licenses, start=1)}
+    folders = {category["name"]: category["image_dir_name"] for category in categories}
+    ids = {category["name"]: category["id"] for category in categories}
     written = []
     with (folder / ADDRESSES).open("w", newline="", encoding="utf-8") as addresses:
         rows = csv.writer(addresses, lineterminator="\n")
         rows.writerow(["file_name", "url", "split", "photo_id", "observation_id"])
-        first = 0
+        first_id = 0
         for split in SPLITS:
-            images = _Images(connection, split, first, folders, ids, numbers, rows)
+            images = _Images(connection, split, first_id, folders, ids, license_numbers, rows)
             if images.count == 0 and split != "train":
                 continue
-            first += images.count
+            first_id += images.count
             _write_json(folder / f"{split}.json", categories, licenses, images)
             written.append(f"{split}.json")
     written.append(ADDRESSES)
@@ -78,14 +78,14 @@ _TABLES: Final = {
 
 
 def _write_table(connection: Connection, path: Path, sql: str) -> bool:
-    """Write a SELECT as CSV; False, and no file, where it has no rows."""
-    found = connection.execute(sql)
-    rows = found.fetchall()
+    """Write a SELECT as CSV; without rows, write no file and return False."""
+    result = connection.execute(sql)
+    rows = result.fetchall()
     if not rows:
         return False
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([column[0] for column in found.description or ()])
+        writer.writerow([column[0] for column in result.description or ()])
         writer.writerows(rows)
     return True
 
@@ -106,7 +106,7 @@ def _categories(connection: Connection) -> list[dict[str, Any]]:
             "(SELECT species FROM candidate) GROUP BY species"
         ).fetchall()
     )
-    found = []
+    categories = []
     rows = connection.execute(
         f"SELECT species, max(iucn), {', '.join(f'max({quoted(rank)})' for rank in RANKS)} "
         "FROM candidate GROUP BY species ORDER BY species"
@@ -115,9 +115,9 @@ def _categories(connection: Connection) -> list[dict[str, Any]]:
         ranks = dict(zip(RANKS, lineage, strict=True))
         genus, _, epithet = species.partition(" ")
         ranks["genus"] = ranks["genus"] or genus
-        place = "_".join([f"{number:05d}", *(ranks[rank] or "unknown" for rank in RANKS), epithet])
+        parts = "_".join([f"{number:05d}", *(ranks[rank] or "unknown" for rank in RANKS), epithet])
         own_names = names.get(species, {})
-        found.append(
+        categories.append(
             {
                 "id": number,
                 "name": species,
@@ -126,12 +126,12 @@ def _categories(connection: Connection) -> list[dict[str, Any]]:
                 "supercategory": ranks["class"] or ranks["kingdom"],
                 **ranks,
                 "specific_epithet": epithet,
-                "image_dir_name": re.sub(r"[^A-Za-z0-9_.-]+", "_", place),
+                "image_dir_name": re.sub(r"[^A-Za-z0-9_.-]+", "_", parts),
                 "conservation_status": iucn,
                 "lookalike_group": alike.get(species, ""),
             }
         )
-    return found
+    return categories
 
 
 class _Images:
@@ -157,32 +157,32 @@ class _Images:
 
     def rows(self, columns: str) -> Iterator[tuple[Any, ...]]:
         """(image id, columns of a candidate …) in the order of ids."""
-        found = self._connection.cursor().execute(
+        result = self._connection.cursor().execute(
             f"SELECT {columns} FROM candidate JOIN split USING (photo_id) WHERE split = ? "
             "ORDER BY species, photo_id",
             [self._split],
         )
-        number = self._first
-        while batch := found.fetchmany(10_000):
+        image_id = self._first
+        while batch := result.fetchmany(10_000):
             for row in batch:
-                yield number, *row
-                number += 1
+                yield image_id, *row
+                image_id += 1
 
     def images(self) -> Iterator[dict[str, Any]]:
-        """COCO images; writes their addresses on the way."""
+        """COCO images; also writes their addresses."""
         columns = (
             "photo_id, observation_id, species, url, license, license_url, rights_holder, "
             "coalesce(strftime(observed_at, '%Y-%m-%d %H:%M:%S'), strftime(day, '%Y-%m-%d')), "
             "latitude, longitude, uncertainty, observer, obscured, elevation"
         )
-        for number, *row in self.rows(columns):
+        for image_id, *row in self.rows(columns):
             (photo, observation, species, url, license_, license_url, holder, moment, latitude,
              longitude, uncertainty, observer, obscured, elevation) = row  # fmt: skip
             safe = re.sub(r"[^A-Za-z0-9_.-]+", "_", photo)
             file_name = f"{self._split}/{self._folders[species]}/{safe}.jpg"
             self._addresses.writerow([file_name, url, self._split, photo, observation])
             yield {
-                "id": number,
+                "id": image_id,
                 "file_name": file_name,
                 "license": self._licenses[license_, license_url],
                 "rights_holder": holder,
@@ -197,8 +197,8 @@ class _Images:
 
     def annotations(self) -> Iterator[dict[str, Any]]:
         """COCO annotations, one an image."""
-        for number, species in self.rows("species"):
-            yield {"id": number, "image_id": number, "category_id": self._ids[species]}
+        for image_id, species in self.rows("species"):
+            yield {"id": image_id, "image_id": image_id, "category_id": self._ids[species]}
 
 
 def _write_json(

@@ -1,4 +1,4 @@
-"""Downloads a corpus' images: in parallel, at a limited rate, resumable."""
+"""Downloading a corpus's images: in parallel, at a limited rate, resumable."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _INATURALIST: Final = re.compile(r"(inaturalist[^/]*/photos/\d+/)[a-z]+(\.)")
 
 @dataclass(frozen=True)
 class Fetched:
-    """How many images are there, how many of them already were, and why others are not."""
+    """How many images are there, how many were there before, and why others failed."""
 
     present: int
     before: int
@@ -54,7 +54,7 @@ class Pace:
         self._lock = threading.Lock()
 
     def wait(self, host: str) -> None:
-        """Return when the host may be asked again."""
+        """Return when the host may get another request."""
         with self._lock:
             now = time.monotonic()
             turn = max(now, self._next[host])
@@ -70,13 +70,13 @@ def fetch(
     threads: int = 8,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fetched:
-    """Bring the images of `images.csv` to their places below the folder.
+    """Download the images of `images.csv` to their paths below the folder.
 
-    Each is turned upright, reduced to `longest_side` pixels, and written as JPEG of quality 90
-    without metadata, whole or not at all; `fetched.csv` gets its SHA-256, size and number of bytes,
-    `failed.csv` what could not be fetched and why. Images that are there are passed over, so that
-    an ended run is continued by the same call. A host gets at most `per_second` requests; one that
-    is busy (429, 5xx) is asked five times, as late as its Retry-After says.
+    Each image is turned upright, reduced to `longest_side` pixels, and written as JPEG of quality
+    90 without metadata, whole or not at all. `fetched.csv` gets its SHA-256, size and number of
+    bytes, `failed.csv` the images that failed and why. Images that are there are skipped, so the
+    same call continues an interrupted run. A host gets at most `per_second` requests; a busy host
+    (429, 5xx) gets five retries, after the time in its Retry-After.
     """
     path = folder / ADDRESSES
     if not path.is_file():
@@ -89,7 +89,7 @@ def fetch(
     failed: list[tuple[str, str, str]] = []
     count = 0
 
-    def one(row: dict[str, str]) -> None:
+    def fetch_image(row: dict[str, str]) -> None:
         nonlocal count
         name, url = row["file_name"], row["url"]
         try:
@@ -119,19 +119,19 @@ def fetch(
         writer = csv.writer(log, lineterminator="\n")
         if new:
             writer.writerow(["file_name", "sha256", "width", "height", "bytes"])
-        wanted = (row for row in csv.DictReader(addresses) if row["file_name"] not in done)
-        # Some thousand at a time, so that memory doesn't grow with the corpus.
-        while rows := list(islice(wanted, 5000)):
-            list(pool.map(one, rows))
+        missing = (row for row in csv.DictReader(addresses) if row["file_name"] not in done)
+        # A few thousand at a time, so that memory doesn't grow with the corpus.
+        while rows := list(islice(missing, 5000)):
+            list(pool.map(fetch_image, rows))
     with (folder / FAILED).open("w", newline="", encoding="utf-8") as file:
-        rows_ = csv.writer(file, lineterminator="\n")
-        rows_.writerow(["file_name", "url", "reason"])
-        rows_.writerows(sorted(failed))
+        failed_rows = csv.writer(file, lineterminator="\n")
+        failed_rows.writerow(["file_name", "url", "reason"])
+        failed_rows.writerows(sorted(failed))
     return Fetched(len(done) + count, len(done), dict(Counter(r for *_, r in failed)))
 
 
 def _fetched(folder: Path) -> set[str]:
-    """The names of the images that are there and whole. A line that a kill cut short is dropped."""
+    """The names of the images that are there and whole. Drops a line that a kill cut short."""
     path = folder / FETCHED
     if not path.is_file():
         return set()
@@ -139,12 +139,12 @@ def _fetched(folder: Path) -> set[str]:
     if text and not text.endswith("\n"):
         text = text[: text.rfind("\n") + 1]
         path.write_text(text, encoding="utf-8")
-    found = set()
+    names = set()
     for row in csv.DictReader(text.splitlines()):
         file = folder / row["file_name"]
         if file.is_file() and file.stat().st_size == int(row["bytes"]):
-            found.add(row["file_name"])
-    return found
+            names.add(row["file_name"])
+    return names
 
 
 def _session() -> requests.Session:
@@ -158,7 +158,7 @@ def _session() -> requests.Session:
 
 
 def _sized(url: str, longest_side: int) -> str:
-    """The address of the smallest size that iNaturalist holds and that suffices."""
+    """The address of iNaturalist's smallest size that suffices."""
     size = next((name for side, name in _SIZES if side >= longest_side), "original")
     return _INATURALIST.sub(rf"\g<1>{size}\g<2>", url)
 
@@ -184,7 +184,7 @@ def _read(session: requests.Session, pace: Pace, url: str) -> bytes:
 
 
 def _reduced(data: bytes, longest_side: int) -> tuple[bytes, tuple[int, int]]:
-    """The image as JPEG, upright, at most so many pixels long, without metadata; its size."""
+    """The image as an upright JPEG of at most `longest_side` pixels, without metadata; its size."""
     with Image.open(io.BytesIO(data)) as opened:
         image = ImageOps.exif_transpose(opened).convert("RGB")
     image.thumbnail((longest_side, longest_side), Image.Resampling.LANCZOS)

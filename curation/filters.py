@@ -1,4 +1,4 @@
-"""What may be in a corpus: each filter keeps the candidates that meet one condition.
+"""The filters of a corpus: each keeps the candidates that meet one condition.
 
 As in INQUIRE's appendix H.1, iNat2017 (section 3.2) and CrypticBio (section 3, appendix D).
 """
@@ -31,13 +31,15 @@ def apply(connection: Connection, *, name: str, value: Any) -> None:
 
 def _one_of(column: str, change: Callable[[str], str] = str.lower) -> Filter:
     def keep_those(connection: Connection, values: Any) -> None:
-        keep(connection, f"list_contains(?, {column})", [[change(one) for one in _texts(values)]])
+        keep(
+            connection, f"list_contains(?, {column})", [[change(value) for value in _texts(values)]]
+        )
 
     return keep_those
 
 
 def _texts(values: Any) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError("a list of texts is needed")
     return values
 
@@ -52,7 +54,7 @@ def _flag(condition: str) -> Filter:
 
 
 def _years(connection: Connection, value: Any) -> None:
-    first, last = (int(one) for one in value)
+    first, last = (int(year) for year in value)
     keep(connection, "year(day) BETWEEN ? AND ?", [first, last])
 
 
@@ -95,21 +97,22 @@ def _species_file(connection: Connection, path: Any) -> None:
 
 
 def _names_in(connection: Connection, path: Any) -> list[str]:
-    """Species of a file: one name a line, or a CSV with a column `species`, `scientificName` or
-    `scientific_name` (such as a list of invasive species); authors may follow the names.
+    """The species in a file: one name per line, or a CSV with a column `species`, `scientificName`
+    or `scientific_name` (such as a list of invasive species); authors may follow the names.
     """
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.reader(file))
     names = {"species", "scientificname", "scientific_name"}
-    header = [one.strip().lower() for one in rows[0]] if rows else []
-    at = next((n for n, one in enumerate(header) if one in names), None)
-    given = [row[at or 0].strip() for row in rows[at is not None :] if len(row) > (at or 0)]
-    return bare_names(connection, given)
+    header = [column.strip().lower() for column in rows[0]] if rows else []
+    index = next((n for n, column in enumerate(header) if column in names), None)
+    column_rows = rows if index is None else rows[1:]
+    values = [row[index or 0].strip() for row in column_rows if len(row) > (index or 0)]
+    return bare_names(connection, values)
 
 
 def _lookalikes(connection: Connection, value: Any) -> None:
-    """Species that are taken for others, and those others: all (true), or those with a species of
-    a list, of a file (`{ file = "…" }`) or of IUCN categories (`{ iucn = ["EN"] }`).
+    """Species that are mistaken for others, and these others: all pairs (true), or those with a
+    species of a list, of a file (`{ file = "…" }`) or of IUCN categories (`{ iucn = ["EN"] }`).
     """
     if isinstance(value, dict) and "iucn" in value:
         rows = connection.execute(
@@ -129,7 +132,7 @@ def _lookalikes(connection: Connection, value: Any) -> None:
 
 
 def _box(connection: Connection, value: Any) -> None:
-    west, south, east, north = (float(one) for one in value)
+    west, south, east, north = (float(degrees) for degrees in value)
     across = "BETWEEN $1 AND $3" if west <= east else "NOT BETWEEN $3 AND $1"
     keep(
         connection,
@@ -146,8 +149,8 @@ def _polygon(connection: Connection, path: Any) -> None:
     if text.lstrip().startswith("{"):
         content = json.loads(text)
         parts = content.get("features", [content])
-        geometries = [json.dumps(one.get("geometry", one)) for one in parts]
-        shape = shapely.union_all([shapely.from_geojson(one) for one in geometries])
+        geometries = [json.dumps(part.get("geometry", part)) for part in parts]
+        shape = shapely.union_all([shapely.from_geojson(geometry) for geometry in geometries])
     else:
         shape = shapely.from_wkt(text)
     shapely.prepare(shape)
@@ -158,10 +161,10 @@ def _polygon(connection: Connection, path: Any) -> None:
         .to_arrow_reader(1_000_000)
     )
     for batch in batches:
-        found = shapely.contains_xy(
+        inside = shapely.contains_xy(
             shape, np.asarray(batch["longitude"]), np.asarray(batch["latitude"])
         )
-        rows = batch.select(["photo_id"]).filter(found)
+        rows = batch.select(["photo_id"]).filter(inside)
         connection.register("inside_rows", rows)
         connection.execute("INSERT INTO inside FROM inside_rows")
         connection.unregister("inside_rows")
@@ -169,15 +172,15 @@ def _polygon(connection: Connection, path: Any) -> None:
 
 
 def _balanced(connection: Connection, value: Any) -> None:
-    """Exactly so many observations of each species, chosen by their ids' digests; species with
-    fewer leave.
+    """Exactly this number of observations of each species, chosen by their ids' digests; species
+    with fewer are left out.
     """
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE balanced AS SELECT observation_id FROM ("
         "SELECT observation_id, count(*) OVER (PARTITION BY species) AS size, row_number() OVER "
-        "(PARTITION BY species ORDER BY md5(observation_id), observation_id) AS place FROM "
+        "(PARTITION BY species ORDER BY md5(observation_id), observation_id) AS number FROM "
         "(SELECT DISTINCT species, observation_id FROM candidate)) "
-        "WHERE size >= $1 AND place <= $1",
+        "WHERE size >= $1 AND number <= $1",
         [int(value)],
     )
     keep(connection, "observation_id IN (SELECT observation_id FROM balanced)")
@@ -209,4 +212,4 @@ FILTERS: Final[dict[str, Filter]] = {
     "least": _least,
     "balanced": _balanced,
 }
-"""By the name in a configuration."""
+"""The filters by their name in a configuration."""

@@ -1,4 +1,4 @@
-"""All steps of a curation in their order, with what each keeps."""
+"""All steps of a curation in order, with what each keeps."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class Curated:
 
 
 def curate(config: Config, *, file: Path, notify: Callable[[Step], None]) -> Curated:
-    """Read, filter, sample and split; `file` becomes the DuckDB database, which must not be there.
+    """Read, filter, sample and split; `file` becomes the DuckDB database and must not exist.
 
     `notify` is called after each step. Raises CurationRefused.
     """
     if config.sampling and "per_species" not in config.sampling:
         raise CurationRefused("sampling.per_species", "is missing")
     connection = connect(file, memory=config.memory, threads=config.threads)
-    made = Curated(connection)
+    curated = Curated(connection)
 
     def done(name: str) -> None:
-        made.steps.append(Step(name, *_counts(connection)))
-        notify(made.steps[-1])
+        curated.steps.append(Step(name, *_counts(connection)))
+        notify(curated.steps[-1])
 
     for source in config.sources:
         read(connection, kind=source.kind, path=source.path, as_of=config.as_of)
@@ -58,30 +58,30 @@ def curate(config: Config, *, file: Path, notify: Callable[[Step], None]) -> Cur
     if archive:
         taxonomy.read_taxonomy(connection, path=archive)
     if target := config.taxonomy.get("target"):
-        made.mapping = taxonomy.map_labels(connection, target=target)
+        curated.mapping = taxonomy.map_labels(connection, target=target)
         done("labels mapped")
     if archive and (languages := config.taxonomy.get("names")):
         taxonomy.read_names(connection, path=archive, languages=languages)
     for name, value in config.filters.items():
         apply(connection, name=name, value=value)
         done(name.replace("_", " "))
-    made.before = summary(connection)
+    curated.before = summary(connection)
     if config.sampling:
         sampling.sample(connection, seed=config.seed, **config.sampling)
         done("sampled")
-    made.after = summary(connection)
+    curated.after = summary(connection)
     connection.execute("INSERT INTO split SELECT photo_id, 'train' FROM kept")
     if config.splits:
         splits.assign(connection, seed=config.seed, **config.splits)
-    return made
+    return curated
 
 
 def _counts(connection: Connection) -> tuple[int, int, int, int]:
-    [found] = connection.execute(
+    [counts] = connection.execute(
         "SELECT count(*), count(DISTINCT observation_id), count(DISTINCT species), "
         "count(DISTINCT nullif(observer, '')) FROM candidate"
     ).fetchall()
-    return found
+    return counts
 
 
 _CONTINENT: Final = """
@@ -94,7 +94,7 @@ CASE WHEN latitude IS NULL THEN 'unknown'
      WHEN latitude < -10 AND longitude > 110 OR longitude < -130
        OR longitude > 160 AND latitude < 30 THEN 'Oceania' ELSE 'Asia' END
 """
-"""Rough boxes: enough to see how a sample leans, not to place an observation."""
+"""Rough boxes: enough to see a sample's bias, not to locate an observation."""
 
 _SUMMARIES: Final = {
     "continents": f"SELECT {_CONTINENT} AS name, count(*) FROM seen GROUP BY name ORDER BY name",
@@ -107,8 +107,8 @@ _SUMMARIES: Final = {
     "ORDER BY size DESC, species LIMIT 20",
     "sizes": "SELECT bit_length(bin(size)) // 8, count(*) FROM "
     "(SELECT count(*) AS size FROM seen GROUP BY species) GROUP BY 1 ORDER BY 1",
-    "observers": "SELECT least(place, 11) AS place, sum(size) FROM (SELECT count(*) AS size, "
-    "row_number() OVER (ORDER BY count(*) DESC, observer) AS place FROM seen GROUP BY observer) "
+    "observers": "SELECT least(number, 11) AS number, sum(size) FROM (SELECT count(*) AS size, "
+    "row_number() OVER (ORDER BY count(*) DESC, observer) AS number FROM seen GROUP BY observer) "
     "GROUP BY 1 ORDER BY 1",
     "licenses": "SELECT license, count(*) FROM candidate GROUP BY license ORDER BY license",
 }
@@ -123,6 +123,6 @@ def summary(connection: Connection) -> dict[str, list[tuple[Any, ...]]]:
         "CREATE OR REPLACE TEMP TABLE seen AS SELECT DISTINCT ON (observation_id) observation_id, "
         "species, observer, day, latitude, longitude FROM candidate"
     )
-    found = {name: connection.execute(sql).fetchall() for name, sql in _SUMMARIES.items()}
+    counts = {name: connection.execute(sql).fetchall() for name, sql in _SUMMARIES.items()}
     connection.execute("DROP TABLE seen")
-    return found
+    return counts

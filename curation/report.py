@@ -1,4 +1,4 @@
-"""The report of a curation: one HTML file without anything from elsewhere."""
+"""The report of a curation: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from curation.pipeline import Curated
 _MONTHS: Final = tuple(month_abbr[1:])
 
 
-def report_html(made: Curated, *, title: str, land: str = "") -> str:
+def report_html(curated: Curated, *, title: str, land: str = "") -> str:
     """The report: steps, refusals, continents before and after sampling, map, seasons, species.
     `land` is an SVG path of the land in degrees of longitude and (downward) latitude.
     """
-    connection = made.connection
-    after = made.after
-    sampled = made.before != after
+    connection = curated.connection
+    after = curated.after
+    sampled = curated.before != after
     refused = connection.execute(
         "SELECT file, reason, sum(rows), min(example) FROM refused GROUP BY file, reason "
         "ORDER BY file, 3 DESC, reason"
@@ -36,36 +36,36 @@ def report_html(made: Curated, *, title: str, land: str = "") -> str:
     return template.render(
         title=title,
         land=land,
-        made=made,
+        curated=curated,
         sampled=sampled,
         refused=refused,
         splits=splits,
-        mapping=_mapping(made),
-        continents=_shares(made.before["continents"], after["continents"]),
+        mapping=_mapping(curated),
+        continents=_shares(curated.before["continents"], after["continents"]),
         months=_bars([(_MONTHS[month - 1], count) for month, count in after["months"]]),
         years=_bars(after["years"]),
         sizes=_bars([(_power(bits), count) for bits, count in after["sizes"]]),
         species=_bars(after["species"]),
         observers=_bars(
-            [("all others" if place > 10 else str(place), n) for place, n in after["observers"]]
+            [("all others" if rank > 10 else str(rank), n) for rank, n in after["observers"]]
         ),
         licenses=_bars([(name or "other", count) for name, count in after["licenses"]]),
         cells=_cells(after["cells"]),
     )
 
 
-def _mapping(made: Curated) -> list[tuple[str, int]]:
-    """How many species were mapped in which way; none without a target."""
-    found = made.mapping
-    if found is None:
+def _mapping(curated: Curated) -> list[tuple[str, int]]:
+    """The number of species mapped in each way; empty without a target."""
+    mapping = curated.mapping
+    if mapping is None:
         return []
     return [
-        ("of the same name", found.same),
-        ("renamed", len(found.renamed)),
-        ("left out", len(found.unmapped)),
-        ("several in the target, left out where none has the name", len(found.merges)),
-        ("of the target, with several here", len(found.splits)),
-        ("of the target, reached by none", len(found.absent)),
+        ("with the same name", mapping.same),
+        ("renamed", len(mapping.renamed)),
+        ("left out", len(mapping.unmapped)),
+        ("several in the target, left out if none has the name", len(mapping.merges)),
+        ("of the target, several here", len(mapping.splits)),
+        ("of the target, none here", len(mapping.absent)),
     ]
 
 
@@ -76,7 +76,7 @@ def _bars(rows: list[Any]) -> list[tuple[str, int, float]]:
 
 
 def _power(bits: int) -> str:
-    """The range of numbers with so many binary digits."""
+    """The range of numbers with this many binary digits."""
     return "1" if bits == 1 else f"{2 ** (bits - 1):,} to {2**bits - 1:,}"
 
 

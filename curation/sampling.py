@@ -29,14 +29,14 @@ def sample(
 ) -> None:
     """Keep at most `per_species` observations of each species, with all their photos.
 
-    `random`: those with the lowest digests of seed and id. `observer`: one observation of each
-    observer in turn, so that many people are in. `clusters` (INQUIRE, appendix H.1): see
-    `choose`; parameters `group_km` (10), `clusters` (100), `place_km` (100) and `season_days` (30).
-    The same observations and seed give the same sample, whatever the order of rows.
+    `random`: the observations with the lowest digests of seed and id. `observer`: one observation
+    of each observer in turn, so that many people are included. `clusters` (INQUIRE, appendix H.1):
+    see `choose`; parameters `group_km` (10), `clusters` (100), `place_km` (100) and `season_days`
+    (30). The same observations and seed give the same sample, whatever the order of rows.
     """
     if method not in METHODS:
-        known = ", ".join(METHODS)
-        raise CurationRefused("sampling.method", f"there is no “{method}”; there are {known}")
+        methods = ", ".join(METHODS)
+        raise CurationRefused("sampling.method", f"there is no “{method}”; there are {methods}")
     defaults = {"group_km": 10.0, "clusters": 100, "place_km": 100.0, "season_days": 30.0}
     known_parameters = set(defaults) if method == "clusters" else set()
     if unknown := set(parameters) - known_parameters:
@@ -70,11 +70,11 @@ def sample(
 def day_groups(
     days: np.ndarray, latitude: np.ndarray, longitude: np.ndarray, *, group_km: float
 ) -> np.ndarray:
-    """Number the observation groups, from 0: observations of the same day that are linked by steps
-    of at most `group_km`, whoever made them (INQUIRE, appendix H.1).
+    """Number the observation groups, from 0: observations of the same day, by any observers, that
+    are linked by steps of at most `group_km` (INQUIRE, appendix H.1).
 
-    Takes three arrays of n: day numbers, degrees, degrees. Places are rounded to 0.01° (1.1 km)
-    first, so that a city's thousand observations of a day are some hundred places.
+    Takes three arrays of n: day numbers, degrees, degrees. Locations are rounded to 0.01° (1.1 km)
+    first, so that a thousand observations of a day in a city are some hundred locations.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -84,20 +84,20 @@ def day_groups(
         [days, np.rint(latitude * 100), np.rint(longitude * 100)], axis=1, dtype=np.int64,
         casting="unsafe",
     )  # fmt: skip
-    places, place_of = np.unique(cells, axis=0, return_inverse=True)
-    # Days lie further apart than any two places of a day.
+    locations, location_of = np.unique(cells, axis=0, return_inverse=True)
+    # Days are farther apart than any two locations of a day.
     points = np.column_stack(
-        [unit_sphere(places[:, 1] / 100, places[:, 2] / 100), places[:, 0] * 4]
+        [unit_sphere(locations[:, 1] / 100, locations[:, 2] / 100), locations[:, 0] * 4]
     )
     chord = 2 * np.sin(min(group_km / EARTH_KM, np.pi) / 2)
     pairs = cKDTree(points).query_pairs(chord, output_type="ndarray")
-    links = coo_array((np.ones(len(pairs), bool), tuple(pairs.T)), shape=(len(places),) * 2)
+    links = coo_array((np.ones(len(pairs), bool), tuple(pairs.T)), shape=(len(locations),) * 2)
     groups: np.ndarray = connected_components(links, directed=False)[1]
-    return groups[place_of.reshape(-1)]
+    return groups[location_of.reshape(-1)]
 
 
 def unit_sphere(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
-    """Points (n, 3) on the unit sphere of places in degrees."""
+    """Points (n, 3) on the unit sphere for locations in degrees."""
     phi, theta = np.radians(latitude), np.radians(longitude)
     return np.column_stack([np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)])
 
@@ -106,7 +106,7 @@ def farthest_clusters(points: np.ndarray, count: int) -> np.ndarray:
     """Number the cluster of each of n points, by farthest-point clustering (Gonzalez 1985).
 
     The first point is the first center; each next center is the point that is farthest from all
-    centers, and points belong to the nearest, the earlier one of two.
+    centers. Points belong to the nearest center, in a tie to the earlier one.
     """
     cluster = np.zeros(len(points), np.int64)
     nearest = ((points - points[0]) ** 2).sum(axis=1)
@@ -135,12 +135,12 @@ def choose(
 ) -> np.ndarray:
     """The positions of at most `size` of one species' n observations, in the order of choice.
 
-    As INQUIRE's appendix H.1: the species' observation groups are clustered by a spatio-temporal
-    distance, and clusters give one observation in turn, from groups and observers that are new to
-    the sample before others. The paper names neither distance nor clustering; here the distance of
-    two groups, taken at the mean place and day of the species' observations in them, is
+    As in INQUIRE's appendix H.1, the species' observation groups are clustered by a spatio-temporal
+    distance, and clusters give one observation in turn, preferring groups and observers that are
+    new to the sample. The paper names neither distance nor clustering; here the distance of two
+    groups, taken at the mean location and day of the species' observations in them, is
     √((chord through the earth ÷ place_km)² + (days apart ÷ season_days)²), and clusters are those
-    of `farthest_clusters`. Of equals the first of the input is chosen, which therefore comes in
+    of `farthest_clusters`. Among equals the first of the input is chosen, so the input must be in
     random order.
     """
     if len(days) <= size:
@@ -153,7 +153,7 @@ def choose(
     centers = np.column_stack(
         [np.bincount(group, space[:, axis]) / sizes for axis in range(space.shape[1])]
     )
-    # The first center is the group of the first observation, which is a random one.
+    # The first center is the group of the first observation, which is random.
     order = np.argsort(_first_seen(group, len(numbers)))
     cluster_of = np.empty(len(numbers), np.int64)
     cluster_of[order] = farthest_clusters(centers[order].astype(np.float32), clusters)
@@ -192,8 +192,8 @@ def _choose_spread(connection: Connection, size: int, parameters: dict[str, Any]
     connection.execute(
         "CREATE OR REPLACE TABLE grouped (observation_id VARCHAR, group_number BIGINT)"
     )
-    found = 0
-    # Whole days at a time; what has no day or place can't be placed, and is left out.
+    group_count = 0
+    # Whole days at a time; observations without a day or location are left out.
     for table in _whole(
         connection,
         "SELECT day, observation_id, latitude, longitude FROM drawn WHERE day IS NOT NULL "
@@ -204,8 +204,8 @@ def _choose_spread(connection: Connection, size: int, parameters: dict[str, Any]
             _days(table), *(np.asarray(table[c]) for c in ("latitude", "longitude")),
             group_km=group_km,
         )  # fmt: skip
-        _insert(connection, "grouped", table["observation_id"], pa.array(groups + found))
-        found += int(groups.max()) + 1
+        _insert(connection, "grouped", table["observation_id"], pa.array(groups + group_count))
+        group_count += int(groups.max()) + 1
     connection.execute("CREATE OR REPLACE TEMP TABLE chosen (observation_id VARCHAR)")
     for table in _whole(
         connection,
@@ -245,19 +245,19 @@ def _insert(connection: Connection, table: str, *columns: Any) -> None:
 
 def _whole(connection: Connection, sql: str, key: str) -> Iterator[pa.Table]:
     """The rows of an ordered SELECT in tables that each hold all rows of their keys."""
-    held: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     reader = connection.cursor().sql(sql).to_arrow_reader(_BATCH)
     for batch in reader:
         if len(batch) == 0:
             continue
         keys = batch[key]
         last = keys[-1]
-        if held and held[-1][key][-1] == last and keys[0] == last:
-            held.append(batch)
+        if pending and pending[-1][key][-1] == last and keys[0] == last:
+            pending.append(batch)
             continue
         first = pc.index(keys, last).as_py()
-        if held or first:
-            yield pa.Table.from_batches([*held, batch.slice(0, first)])
-        held = [batch.slice(first)]
-    if held:
-        yield pa.Table.from_batches(held)
+        if pending or first:
+            yield pa.Table.from_batches([*pending, batch.slice(0, first)])
+        pending = [batch.slice(first)]
+    if pending:
+        yield pa.Table.from_batches(pending)

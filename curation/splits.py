@@ -1,4 +1,4 @@
-"""Which photos of a corpus are for training, validation and testing."""
+"""The splits of a corpus's photos: training, validation and testing."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ VALIDATION_SHARE: Final = 0.33
 def assign(connection: Connection, *, method: str, seed: int, **parameters: Any) -> None:
     """Fill `split` with `train`, `val` or `test` for each photo that is kept.
 
-    `observer` (iNat2017, section 3.2; `test_share`, `validation_photos`, `validation_share`): of
-    each species the observers with the fewest observations, 40 % of them, are for testing; of the
-    others, fewest first, observers are added to validation until it has more than 30 photos or 33 %
-    of theirs. No observer is on both sides of a species; one may be for another.
+    `observer` (iNat2017, section 3.2; `test_share`, `validation_photos`, `validation_share`): for
+    each species, the 40 % of observers with the fewest observations are for testing. Of the other
+    observers, those with the fewest are added to validation until it has more than 30 photos or
+    33 % of theirs. No observer is in two splits of one species; for another species it may differ.
 
     `time` (`since`, a date): later observations are for testing (CrypticBio's CommonUnseen).
 
     `place` (`cell` in degrees, `test_share`, `validation_share`): whole cells of a grid are held
-    out, chosen by digests of seed and cell; what has no place is for training.
+    out, chosen by digests of seed and cell; photos without a location are for training.
     """
     if method not in _METHODS:
-        known = ", ".join(_METHODS)
-        raise CurationRefused("splits.method", f"there is no “{method}”; there are {known}")
+        methods = ", ".join(_METHODS)
+        raise CurationRefused("splits.method", f"there is no “{method}”; there are {methods}")
     sql, defaults = _METHODS[method]
     if unknown := set(parameters) - set(defaults):
         raise CurationRefused("splits", f"unknown: {', '.join(sorted(unknown))}")

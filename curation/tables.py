@@ -38,9 +38,9 @@ CREATE OR REPLACE VIEW candidate AS
       JOIN observation USING (observation_id)
       JOIN taxon USING (taxon_id);
 """
-"""`taxon`: one row a taxon of the sources; `name` without authors, `rank` and `status` (`accepted`,
-`synonym`, …) in lower case, `accepted_id` the taxon that a synonym stands for, `iucn` a category
-such as `EN`.
+"""`taxon`: a row for each taxon of the sources; `name` without authors, `rank` and `status`
+(`accepted`, `synonym`, …) in lower case, `accepted_id` the taxon that a synonym stands for, `iucn`
+a category such as `EN`.
 
 `observation`: `observer` is the source's id of the person, or a digest of the name where it gives
 names alone, and `observer_name` is filled only where the license asks for attribution;
@@ -48,13 +48,13 @@ names alone, and `observer_name` is filled only where the license asks for attri
 `country` is an ISO 3166-1 alpha-2 code; `day` and `observed_at` are the observer's local time.
 
 `photo`: `position` counts from 0, the observation's primary photo; `license` is one of `cc0`, `pd`,
-`cc-by`, `cc-by-nc`, `cc-by-sa`, `cc-by-nd`, `cc-by-nc-sa`, `cc-by-nc-nd`, or empty for others;
-`url` is a path where the image lies on this machine, and `file_name` its place in the source then.
+`cc-by`, `cc-by-nc`, `cc-by-sa`, `cc-by-nd`, `cc-by-nc-sa`, `cc-by-nc-nd`, or empty for others; if
+the image lies on this machine, `url` is its path and `file_name` its path in the source.
 
-`confusion`: a species and another that it is taken for, by name.
+`confusion`: a species and another that it is mistaken for, by name.
 
-`kept`: the photos that are still in; each step replaces it. `candidate` shows them with all that is
-known. Unknown texts are empty, unknown numbers and dates NULL.
+`kept`: the photos that are still included; each step replaces it. `candidate` joins them with all
+that is known. Unknown texts are empty, unknown numbers and dates NULL.
 """
 
 
@@ -76,7 +76,7 @@ def keep(connection: Connection, where: str, values: list[object] | None = None)
 
 
 def replace_kept(connection: Connection, select: str, values: list[object] | None = None) -> None:
-    """Let `kept` hold what a SELECT of photo ids returns."""
+    """Replace the photos in `kept` by those of a SELECT of photo ids."""
     connection.execute(f"CREATE OR REPLACE TABLE kept AS {select}", values or [])
 
 

@@ -42,7 +42,7 @@ def _stage_taxa(connection: Connection, table: str, path: Path, unpacked: Path) 
 def read_taxonomy(connection: Connection, *, path: Path) -> None:
     """Fill and update `taxon` from iNaturalist's archive or GBIF's backbone (folder, zip or file).
 
-    A taxon is known by its id, or by its name where its source has no ids.
+    A taxon is identified by its id, or by its name if its source has no ids.
     """
     with whole(connection, path) as unpacked:
         _stage_taxa(connection, "archive_taxa", path, unpacked)
@@ -60,7 +60,7 @@ SELECT t.taxon_id AS known, a.* FROM taxon t JOIN archive_taxa a
          ORDER BY t.taxon_id, a.status <> 'accepted', a.taxon_id);
 UPDATE taxon SET status = m.status, rank = coalesce(m.rank, taxon.rank),
        accepted_id = coalesce(m.accepted_id, ''),
-       {", ".join(f"{one} = coalesce(m.{one}, taxon.{one})" for one in map(quoted, RANKS))}
+       {", ".join(f"{rank} = coalesce(m.{rank}, taxon.{rank})" for rank in map(quoted, RANKS))}
   FROM matched m WHERE m.known = taxon.taxon_id;
 INSERT INTO taxon
 SELECT taxon_id, min(name), coalesce(min(rank), ''), min(status), coalesce(min(accepted_id), ''),
@@ -103,16 +103,16 @@ SELECT t.taxon_id, tag, n.name FROM named n JOIN taxon t ON t.taxon_id = n.id AN
 
 @dataclass(frozen=True)
 class MappingReport:
-    """What became of the labels when they were mapped to another taxonomy, by names."""
+    """The result of mapping labels to another taxonomy, by names."""
 
     photos_before: int
     photos_after: int
     same: int
     renamed: list[tuple[str, str]]
-    splits: list[tuple[str, list[str]]]  # a target's name, the present taxa that are one there
+    splits: list[tuple[str, list[str]]]  # a target's name, the present taxa that it covers
     merges: list[tuple[str, list[str]]]  # a present taxon, the target's names that it covers
-    unmapped: list[tuple[str, int]]  # a present taxon, its photos that left
-    absent: list[str]  # the target's names that nothing is mapped to
+    unmapped: list[tuple[str, int]]  # a present taxon, the number of its photos left out
+    absent: list[str]  # the target's names to which nothing is mapped
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
         """(what, species, other) of all that isn't mapped to its own name."""
@@ -125,14 +125,14 @@ class MappingReport:
         for name, photos in self.unmapped:
             yield "left out", name, f"photos: {photos}"
         for name in self.absent:
-            yield "of the target, reached by none", name, ""
+            yield "of the target, none here", name, ""
 
 
 def map_labels(connection: Connection, *, target: Path) -> MappingReport:
-    """Give the observations the taxa of a target: an archive, or an earlier corpus's JSON.
+    """Map the observations to the taxa of a target: an archive, or an earlier corpus's JSON.
 
-    A taxon of the same name wins; else one that a synonym, of either side, leads to, if there is
-    just one. Photos of taxa that can't be mapped leave `kept`.
+    A taxon of the same name has priority; else the one that synonyms of either side lead to, if
+    there is just one. Photos of taxa that can't be mapped are removed from `kept`.
     """
 
     def rows(sql: str) -> list[Any]:

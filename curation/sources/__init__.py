@@ -37,7 +37,7 @@ DROP TABLE raw
 
 
 def _crypticbio(connection: Connection, path: Path, _unpacked: Path) -> tuple[str, str]:
-    """CrypticBio and BioTrove: Parquet, one photo a row, which is its own observation."""
+    """CrypticBio and BioTrove: Parquet; each row is a photo and its own observation."""
     stage_parquet(connection, "raw", path, _CRYPTICBIO, required=("species", "url"))
     connection.execute(_ONE_PHOTO_A_ROW)
     return path.name, path.name
@@ -55,13 +55,13 @@ KINDS: Final = tuple(_READERS)
 
 
 def read(connection: Connection, *, kind: str, path: Path, as_of: date | None = None) -> None:
-    """Read a source into the tables, all of it or nothing, and keep all photos that are there.
+    """Read a source into the tables, all of it or nothing, and keep all its photos.
 
-    Days after `as_of` are left out. A file that lies beside the source has its path as the address.
-    Raises CurationRefused for a source that can't be read at all.
+    Days after `as_of` are left out. The address of a file beside the source is its path. Raises
+    CurationRefused for a source that can't be read at all.
     """
     if kind not in _READERS:
-        raise CurationRefused(path.name, f"unknown kind {kind}; known are {', '.join(KINDS)}")
+        raise CurationRefused(path.name, f"unknown kind {kind}; there are {', '.join(KINDS)}")
     define_functions(connection)
     with whole(connection, path) as unpacked:
         occurrences, media = _READERS[kind](connection, path, unpacked)

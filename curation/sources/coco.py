@@ -46,14 +46,14 @@ SELECT raw_images.id AS photo, raw_images.id AS occurrence, file_name AS file, w
 
 
 def stage_section(connection: Connection, path: Path, section: str, unpacked: Path) -> None:
-    """Stream one section of the file into the table `raw_` and its name."""
+    """Stream one section of the file into the table `raw_<section>`."""
     lines = unpacked / f"{section}.jsonl"
     columns = SECTIONS[section]
     try:
         with path.open("rb") as source, lines.open("w", encoding="utf-8") as target:
             for item in ijson.items(source, f"{section}.item", use_float=True):
-                kept = {name: item[name] for name in columns if item.get(name) not in (None, "")}
-                target.write(json.dumps(kept) + "\n")
+                values = {name: item[name] for name in columns if item.get(name) not in (None, "")}
+                target.write(json.dumps(values) + "\n")
     except (OSError, ijson.JSONError, AttributeError) as error:
         raise CurationRefused(path.name, f"isn't JSON in COCO's layout: {error}") from error
     declared = ", ".join(f"{text(name)}: 'VARCHAR'" for name in columns)
@@ -64,7 +64,7 @@ def stage_section(connection: Connection, path: Path, section: str, unpacked: Pa
 
 
 def stage(connection: Connection, path: Path, unpacked: Path) -> tuple[str, str]:
-    """Read a file; each image is an observation, and an image of two categories has no taxon."""
+    """Read a file; each image is an observation, and an image with two categories has no taxon."""
     for section in SECTIONS:
         stage_section(connection, path, section, unpacked)
     if connection.execute("SELECT count(*) FROM raw_images").fetchone() == (0,):

@@ -1,7 +1,7 @@
-"""From staged texts with Darwin Core's meaning to the tables of a curation.
+"""From staged texts with Darwin Core's terms to the tables of a curation.
 
-A row that can't be used is refused; a field that can't be used is left out or mended. Both are
-counted in `refused`, each under its own reason.
+A row that can't be used is refused; a field that can't be used is left out or corrected. Both are
+counted in `refused`, by reason.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _STAGED: Final = {
     "dataset kingdom phylum class order family genus",
     "staged_media": "photo occurrence position type format url file license holder width height",
 }
-"""`species` is the accepted species of what was identified, where the source tells it;
-`interpreted` is when the source read the row. Without a position the order of the file counts."""
+"""`species` is the accepted species of the identified taxon, if the source has it; `interpreted` is
+when the source read the row. Without a position, the order of the file counts."""
 
 
 def define_functions(connection: Connection) -> None:
-    """Let SQL call `unescape_html`, which is run for names with an `&` only."""
+    """Let SQL call `unescape_html`, which it does only for names with an `&`."""
     try:
         connection.create_function("unescape_html", html.unescape, ["VARCHAR"], "VARCHAR")
     except duckdb.NotImplementedException:  # it is there from an earlier source
@@ -38,11 +38,11 @@ def define_functions(connection: Connection) -> None:
 
 
 def store(connection: Connection, *, occurrences: str, media: str, as_of: date | None) -> None:
-    """Store what is staged; `occurrences` and `media` name the files in `refused`."""
+    """Store the staged rows; `occurrences` and `media` name the files in `refused`."""
     for table, columns in _STAGED.items():
-        there = {row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall()}
+        present = {row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall()}
         for column in columns.split():
-            if column not in there:
+            if column not in present:
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {quoted(column)} VARCHAR")
     connection.execute(_LICENSES + _NAMES)
     connection.execute(_CLEAN_OCCURRENCES, {"as_of": as_of})
@@ -130,7 +130,7 @@ def bare_names(connection: Connection, names: Sequence[str]) -> list[str]:
 
 
 def _number(column: str) -> str:
-    # Some archives write a decimal comma; NaN and infinity are no numbers here.
+    # Some archives write a decimal comma; NaN and infinity don't count as numbers.
     value = f"TRY_CAST(replace({column}, ',', '.') AS DOUBLE)"
     return f"CASE WHEN isfinite({value}) THEN {value} END"
 
@@ -191,7 +191,7 @@ SELECT d.* EXCLUDE (species, day, latitude, longitude, uncertainty, elevation, c
             WHEN o.observation_id IS NOT NULL THEN 'an id that is read already'
             WHEN t.name <> clean THEN 'its taxon id stands for another name already'
             END AS refusal,
-       if(mended, 'name mended: HTML or blanks', NULL) AS name_note,
+       if(mended, 'name corrected: HTML or blanks', NULL) AS name_note,
        coalesce(date_problem, if(in_utc, 'time left out: not the local time', NULL)) AS date_note,
        concat_ws(' · ', d.id, coalesce(species, clean), moment, d.latitude, d.longitude) AS example
   FROM dated d LEFT JOIN observation o ON o.observation_id = d.id
@@ -221,7 +221,7 @@ SELECT n.row, n.photo_id, n.occurrence AS observation_id, n.code, n.license_url,
             WHEN kind <> '' AND NOT regexp_matches(kind, 'image|photo') THEN 'not a photo'
             WHEN n.photo_id IS NULL THEN 'a photo without an id and an address'
             WHEN n.url IS NOT NULL AND NOT regexp_matches(n.url, '^https?://\S+$')
-            THEN 'a photo whose address is not one of the web'
+            THEN 'a photo whose address is not a web address'
             WHEN p.photo_id IS NOT NULL THEN 'an id that is read already'
             WHEN o.observation_id IS NULL THEN 'a photo without its observation' END AS refusal,
        if(n.url IS NULL AND file IS NULL, 'a photo without an address', NULL) AS address_note,

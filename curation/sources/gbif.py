@@ -52,8 +52,8 @@ class _Part:
 
 
 def _describe(part: ElementTree.Element) -> _Part:
-    """A table's files, row type and form. Its id is the column `key`; that of an extension is the
-    core's."""
+    """A table's files, row type and form. The column `key` is its id, in an extension the core's
+    id."""
     columns: dict[int, str] = {}
     defaults, files = {}, []
     core = part.tag.rpartition("}")[2] == "core"
@@ -84,20 +84,20 @@ def stage_archive(connection: Connection, path: Path, unpacked: Path) -> tuple[s
     """A Darwin Core archive (dwc.tdwg.org/text), as a folder or zip: any columns that its
     `meta.xml` describes.
 
-    Observations are the core, or where it is of another kind its first extension of occurrences: an
-    extension beside them, as GBIF's verbatim.txt, has them as they came in. Photos are the first
-    extension of media, and of an observation without any what it names as associatedMedia. Every
-    other table is passed over, and counted.
+    Observations are the core, or, if that is of another kind, its first extension of occurrences;
+    further ones, such as GBIF's verbatim.txt, have them as they were submitted. Photos are the
+    first extension of media, and for observations without any, their associatedMedia. All other
+    tables are skipped, and their rows counted.
     """
     archive = unpack(path, unpacked, ".txt", ".csv", ".tsv", "meta.xml")
     try:
         parts = [_describe(part) for part in ElementTree.parse(archive / "meta.xml").getroot()]
     except (OSError, ElementTree.ParseError, ValueError, KeyError) as error:
         raise CurationRefused("meta.xml", f"can't be read: {error}") from error
-    # The core comes first, wherever it stands.
+    # The core comes first, wherever it is in the file.
     parts.sort(key=lambda part: not part.core)
-    occurrences = next((one for one in parts if one.kind == "Occurrence"), None)
-    media = next((one for kind in _MEDIA_KINDS for one in parts if one.kind == kind), None)
+    occurrences = next((part for part in parts if part.kind == "Occurrence"), None)
+    media = next((part for kind in _MEDIA_KINDS for part in parts if part.kind == kind), None)
     if occurrences is None:
         raise CurationRefused("meta.xml", "names no file of occurrences")
     _stage_part(connection, archive, unpacked, "staged_occurrence", occurrences, OCCURRENCE)
@@ -107,7 +107,7 @@ def stage_archive(connection: Connection, path: Path, unpacked: Path) -> tuple[s
         if part not in (occurrences, media):
             for name in part.files:
                 rows = _lines(archive, name) - part.form["skip"]
-                reason = "a table that is passed over"
+                reason = "a table that is not used"
                 refuse(connection, file=name, reason=reason, rows=max(rows, 0), example=part.kind)
     shown = media.files[0] if media else ""
     return _finish(connection, occurrences.files[0], shown)
@@ -118,13 +118,13 @@ def _stage_part(
 ) -> None:
     """Read all files of a table, one after the other."""
     form = {key: value for key, value in part.form.items() if key != "encoding"}
-    for place, name in enumerate(part.files):
+    for index, name in enumerate(part.files):
         if (file := find(archive, name)) is None:
             raise CurationRefused(name, "is named by meta.xml but isn't in the archive")
         file = in_utf8(file, unpacked, part.form["encoding"])
-        into = f"{table}_more" if place else table
+        into = f"{table}_more" if index else table
         stage_text(connection, into, file, wanted, **form)
-        if place:
+        if index:
             connection.execute(f"INSERT INTO {table} FROM {into}; DROP TABLE {into}")
 
 
@@ -153,10 +153,10 @@ def stage_snapshot(connection: Connection, path: Path, _unpacked: Path) -> tuple
 
 
 def _stage_media(connection: Connection, beside: Path) -> str:
-    if (found := find(beside, "multimedia.txt")) is None:
+    if (file := find(beside, "multimedia.txt")) is None:
         return ""
-    stage_text(connection, "staged_media", found, MEDIA, required=("occurrence", "url"))
-    return found.name
+    stage_text(connection, "staged_media", file, MEDIA, required=("occurrence", "url"))
+    return file.name
 
 
 _ASSOCIATED: Final = r"""
@@ -177,7 +177,7 @@ def _finish(connection: Connection, occurrences: str, media: str) -> tuple[str, 
     [(count,)] = connection.execute("SELECT count(*) FROM staged_media").fetchall()
     connection.execute("ALTER TABLE staged_occurrence DROP COLUMN associated")
     if not media and not count:
-        # What is known then is only that an observation has a photo: enough to plan, not to fetch.
+        # Then we know only that observations have photos: enough to plan, not to fetch.
         connection.execute(
             "CREATE OR REPLACE TABLE staged_media AS SELECT id AS photo, id AS occurrence "
             "FROM staged_occurrence WHERE media LIKE '%StillImage%' ORDER BY rowid"

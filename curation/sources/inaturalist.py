@@ -60,7 +60,7 @@ SELECT photo_id AS photo, observation_uuid AS occurrence, position, width, heigh
 
 
 def stage(connection: Connection, path: Path, _unpacked: Path) -> tuple[str, str]:
-    """Read the four files of a folder; the address is that of the size of 500 pixels."""
+    """Read the four files of a folder; addresses are of the images of 500 pixels."""
     shown = {}
     for name, columns in _FILES.items():
         file = find(path, f"{name}.csv")

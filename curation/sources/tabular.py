@@ -1,4 +1,4 @@
-"""Files of rows read into tables of texts, with what can't be read counted."""
+"""Reading files of rows into tables of texts, counting what can't be read."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from curation.tables import refuse
 
 COMMAS: Final[dict[str, Any]] = {"delimiter": ",", "quote": '"'}
 Names = Mapping[str, Sequence[str]]
-"""The names that each column of a table has in sources, the preferred first."""
+"""The names of each column of a table in sources, the preferred first."""
 
 
 def text(value: str) -> str:
-    """A value as SQL."""
+    """A text as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def quoted(name: str) -> str:
-    """A column's name as SQL."""
+    """A column's name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def aliases(columns: str) -> Names:
     """The names of columns, from `column:one|another` or `column`."""
-    pairs = (one.partition(":") for one in columns.split())
+    pairs = (entry.partition(":") for entry in columns.split())
     return {column: (names or column).split("|") for column, _, names in pairs}
 
 
 @contextmanager
 def whole(connection: Connection, path: Path) -> Iterator[Path]:
-    """Read a source wholly or not at all; gives a folder to unpack to, where DuckDB spills."""
+    """Read a source whole or not at all; yields a folder to unpack to, beside DuckDB's spill."""
     if not path.exists():
         raise CurationRefused(path.name, "is not there")
     row = connection.execute("SELECT current_setting('temp_directory')").fetchone()
@@ -65,12 +65,14 @@ def whole(connection: Connection, path: Path) -> Iterator[Path]:
 
 def find(path: Path, *names: str) -> Path | None:
     """The first of these files in a folder, by name or with `.gz`, or None."""
-    every = [found for name in names for found in (path / name, path / f"{name}.gz")]
-    return next((found for found in every if found.is_file()), None)
+    candidates = [candidate for name in names for candidate in (path / name, path / f"{name}.gz")]
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def unpack(path: Path, into: Path, *endings: str) -> Path:
-    """A folder with an archive's files: the path itself, or a zip's members with these endings."""
+    """The folder of an archive's files: the path itself, or `into` with a zip's members that have
+    these endings.
+    """
     if path.is_dir():
         return path
     try:
@@ -88,7 +90,7 @@ def unpack(path: Path, into: Path, *endings: str) -> Path:
 
 
 def in_utf8(path: Path, into: Path, encoding: str) -> Path:
-    """The file, or a copy of the same name in UTF-8 where it has another encoding."""
+    """The file, or, if it has another encoding, a copy in UTF-8 with the same name."""
     try:
         name = codecs.lookup(encoding).name
     except LookupError as error:
@@ -130,9 +132,10 @@ def stage_text(
     """
     first = _first_row(path, delimiter, quote)
     names = list(columns) or [name.strip() for name in first]
-    unique = [f"{place} {name}" for place, name in enumerate([*names, *first[len(names) :]])]
+    unique = [f"{index} {name}" for index, name in enumerate([*names, *first[len(names) :]])]
     present = {
-        name.lower(): quoted(one) for name, one in reversed([*zip(names, unique, strict=False)])
+        name.lower(): quoted(column)
+        for name, column in reversed([*zip(names, unique, strict=False)])
     }
     for name, value in defaults.items():
         present[name.lower()] = f"coalesce({present.get(name.lower(), 'NULL')}, {text(value)})"
@@ -144,7 +147,7 @@ def stage_text(
         "max_line_size = 16000000)"
     )
     _stage(connection, table, path.name, source, present, wanted, required)
-    # A line is told by its number: it may hold people's names.
+    # A line is reported by its number, since it may hold people's names.
     connection.execute(
         "INSERT INTO refused SELECT ?, reason, count(*), 'line ' || min(line) FROM (SELECT line, "
         "'line refused: ' || lower(min(error_type::VARCHAR)) AS reason FROM reject_errors "
@@ -180,13 +183,13 @@ def _stage(
 ) -> None:  # fmt: skip
     picked, missing = [], []
     for column, names in wanted.items():
-        there = [present[name.lower()] for name in names if name.lower() in present]
-        if not there and column in required:
+        columns = [present[name.lower()] for name in names if name.lower() in present]
+        if not columns and column in required:
             raise CurationRefused(shown, f"has no column {' or '.join(names)}")
-        if not there:
+        if not columns:
             missing.append(names[0])
-        found = ", ".join(f"nullif(trim({one}::VARCHAR), '')" for one in [*there, "NULL"])
-        picked.append(f"coalesce({found}) AS {quoted(column)}")
+        values = ", ".join(f"nullif(trim({value}::VARCHAR), '')" for value in [*columns, "NULL"])
+        picked.append(f"coalesce({values}) AS {quoted(column)}")
     connection.execute(
         f"CREATE OR REPLACE TABLE {table} AS SELECT {', '.join(picked)} FROM {source}"
     )

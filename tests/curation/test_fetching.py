@@ -171,7 +171,7 @@ def test_a_killed_fetch_is_continued(tmp_path: Path, server: Server) -> None:
     with (folder / FETCHED).open("a") as log:
         log.write("train/n9.jpg,cut sho")
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "6 images are there, 5 of them were before." in done.stdout
+    assert "6 images are there, of these 5 from before." in done.stdout
     assert sorted(table(folder / FETCHED)) == sorted(f"train/{name}.jpg" for name in names)
     assert [count for path, count in server.asked.items() if path.startswith("/n")] == [1] * 5
 

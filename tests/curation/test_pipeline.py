@@ -39,7 +39,7 @@ SOURCE = '[[sources]]\nkind = "inaturalist"\npath = "dump"\n'
         (SOURCE + 'name = "x"', "source 1: needs a kind and a path"),
         ('preset = "inat25"\n' + SOURCE, "there is no “inat25”; there are crypticbio-common"),
         ('seed = "1"\n' + SOURCE, "seed: must be of the type int"),
-        (SOURCE + "[filters]\nlicense = ['cc0']", "filters.license: is no setting.*“licenses”"),
+        (SOURCE + "[filters]\nlicense = ['cc0']", "filters.license: isn't a setting.*“licenses”"),
         (SOURCE + "[sampling]\nper_species = true", "sampling.per_species: must be of the type"),
         ("filters = 3\n" + SOURCE, "filters: must be a table"),
     ],
@@ -117,7 +117,10 @@ def test_several_archives_become_one_corpus(tmp_path: Path, capsys: Any) -> None
     report = (tmp_path / "one" / "report.html").read_text()
     for part in ("<td>lookalikes</td>", "without a taxon", 'class="land"', "M-59.6 80l"):
         assert part in report
-    assert "http" not in report.replace("https://observation.org", "").split("What was odd")[0]
+    assert (
+        "http"
+        not in report.replace("https://observation.org", "").split("Problems in the sources")[0]
+    )
     with pytest.raises(CommandError, match="isn't empty"):
         call_command("curate", "run", path, tmp_path / "one")
 
@@ -137,10 +140,10 @@ def test_labels_are_mapped_to_an_earlier_corpus(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "mapping.csv").read_text().splitlines() == [
         "what,species,other",
         "left out,Rana arvalis,photos: 1",
-        '"of the target, reached by none",Bufo bufo,',
+        '"of the target, none here",Bufo bufo,',
     ]
     report = (tmp_path / "out" / "report.html").read_text()
-    row = r"<td>of the target, reached by none</td>\s*<td class=\"number\">1</td>"
+    row = r"<td>of the target, none here</td>\s*<td class=\"number\">1</td>"
     assert re.search(row, report)
     assert "mapping.csv" in (tmp_path / "out" / "SHA256SUMS").read_text()
 

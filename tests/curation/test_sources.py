@@ -40,7 +40,7 @@ def test_gbif_archive(connection, tmp_path):
         ("occurrence.txt", "an id that is given twice"): 1,
         ("occurrence.txt", "without a taxon"): 1,
         ("occurrence.txt", "without an id"): 1,
-        ("occurrence.txt", "name mended: HTML or blanks"): 1,
+        ("occurrence.txt", "name corrected: HTML or blanks"): 1,
         ("occurrence.txt", "date left out: a range of days"): 1,
         ("occurrence.txt", "date left out: no day"): 1,
         ("occurrence.txt", "date left out: in the future"): 1,
@@ -52,7 +52,7 @@ def test_gbif_archive(connection, tmp_path):
         ("occurrence.txt", "place left out: not two numbers"): 1,
         ("multimedia.txt", "a sound, not a photo"): 1,
         ("multimedia.txt", "a video, not a photo"): 1,
-        ("multimedia.txt", "a photo whose address is not one of the web"): 1,
+        ("multimedia.txt", "a photo whose address is not a web address"): 1,
         ("multimedia.txt", "a photo without its observation"): 2,
         ("multimedia.txt", "an id that is given twice"): 1,
         ("multimedia.txt", "without a license"): 1,
@@ -182,7 +182,7 @@ def test_the_verbatim_table_of_a_gbif_download_replaces_nothing(connection, tmp_
     alone = rows(connection, "SELECT observation_id, taxon_id, day FROM observation ORDER BY ALL")
     assert [one[0] for one in alone] == ["1", "2"]
     assert rows(connection, "SELECT count(*) FROM taxon WHERE name = 'Grasfrosch'") == [(0,)]
-    assert refusals(connection)["verbatim.txt", "a table that is passed over"] == (2, "Occurrence")
+    assert refusals(connection)["verbatim.txt", "a table that is not used"] == (2, "Occurrence")
 
 
 def test_photos_of_simple_images_and_associated_media(connection, tmp_path):

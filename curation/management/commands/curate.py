@@ -23,7 +23,7 @@ from curation.report import report_html
 
 class Command(ServiceCommand):
     help = (
-        "Make a corpus of the world's archives: plan (what each step would keep), run (write the "
+        "Make a corpus from the world's archives: plan (what each step would keep), run (write the "
         "files), fetch (download the images). docs/curation.md has the settings."
     )
     requires_system_checks: list[str] = []
@@ -32,15 +32,15 @@ class Command(ServiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         plan = actions.add_parser("plan", help="print what each step would keep")
-        run = actions.add_parser("run", help="write the corpus' files and a report")
+        run = actions.add_parser("run", help="write the corpus's files and a report")
         for action in (plan, run):
             action.add_argument("config", type=Path, help="a TOML file")
-        run.add_argument("folder", type=Path, help="where the corpus is to be; new or empty")
+        run.add_argument("folder", type=Path, help="the corpus's folder; new or empty")
         download = actions.add_parser("fetch", help="download the images of a corpus")
         download.add_argument("folder", type=Path)
-        download.add_argument("--longest-side", type=int, help="pixels; as configured")
+        download.add_argument("--longest-side", type=int, help="pixels (default: as configured)")
         download.add_argument(
-            "--per-second", type=float, default=10.0, help="requests a host (default 10)"
+            "--per-second", type=float, default=10.0, help="requests per host (default 10)"
         )
         download.add_argument("--threads", type=int, default=8)
 
@@ -51,8 +51,8 @@ class Command(ServiceCommand):
     def plan(self, config: Path, **options: Any) -> None:
         """Curate into a scratch folder and write nothing."""
         with tempfile.TemporaryDirectory(dir=config.resolve().parent) as scratch:
-            made = self._curate(config, Path(scratch))
-            self._refusals(made)
+            curated = self._curate(config, Path(scratch))
+            self._refusals(curated)
 
     def run(self, config: Path, folder: Path, **options: Any) -> None:
         """Curate, and write the corpus."""
@@ -61,19 +61,19 @@ class Command(ServiceCommand):
         folder.mkdir(parents=True, exist_ok=True)
         work = folder / "work"
         work.mkdir()
-        made = self._curate(config, work)
-        write_corpus(made.connection, folder, made.mapping)
-        report = report_html(made, title=config.stem, land=_land())
+        curated = self._curate(config, work)
+        write_corpus(curated.connection, folder, curated.mapping)
+        report = report_html(curated, title=config.stem, land=_land())
         (folder / "report.html").write_text(report)
         settings = read_config(config)
         content = {
             "seed": settings.seed,
             "longest_side": settings.longest_side,
-            "steps": [asdict(step) for step in made.steps],
+            "steps": [asdict(step) for step in curated.steps],
         }
         (folder / "curation.json").write_text(json.dumps(content, indent=1) + "\n")
-        self._refusals(made)
-        made.connection.close()
+        self._refusals(curated)
+        curated.connection.close()
         shutil.rmtree(work)
         self.stdout.write(
             f"\nNext: curate fetch {folder}, then import_images {folder / 'train.json'}"
@@ -93,7 +93,7 @@ class Command(ServiceCommand):
                 bar.total = total
                 bar.update(done - bar.n)
 
-            found = fetch(
+            fetched = fetch(
                 folder,
                 longest_side=side,
                 per_second=options["per_second"],
@@ -101,11 +101,11 @@ class Command(ServiceCommand):
                 progress=show,
             )
         self.stdout.write(
-            f"{found.present:,} images are there, {found.before:,} of them were before."
+            f"{fetched.present:,} images are there, of these {fetched.before:,} from before."
         )
-        for reason, count in sorted(found.failed.items()):
+        for reason, count in sorted(fetched.failed.items()):
             self.stdout.write(f"{count:,} failed: {reason}")
-        if found.failed:
+        if fetched.failed:
             raise CommandError(f"Some images failed; {folder / FAILED} lists them. Run it again.")
 
     def _curate(self, config: Path, work: Path) -> Curated:
@@ -122,12 +122,14 @@ class Command(ServiceCommand):
 
         return curate(read_config(config), file=work / "work.duckdb", notify=show)
 
-    def _refusals(self, made: Curated) -> None:
-        rows = made.connection.execute(
+    def _refusals(self, curated: Curated) -> None:
+        rows = curated.connection.execute(
             "SELECT file, reason, sum(rows) FROM refused GROUP BY ALL ORDER BY ALL"
         ).fetchall()
         if rows:
-            self.stdout.write("\nOdd in the sources: rows refused, fields left out or mended")
+            self.stdout.write(
+                "\nProblems in the sources: rows refused, fields left out or corrected"
+            )
         for file, reason, count in rows:
             self.stdout.write(f"  {count:>12,}  {reason} ({file})")
 
@@ -135,5 +137,5 @@ class Command(ServiceCommand):
 def _land() -> str:
     """The path of the world's land in the pages' map."""
     file = finders.find("img/world.svg")
-    found = re.search(r'id="land" d="([^"]*)"', Path(file).read_text()) if file else None
-    return found[1] if found else ""
+    match = re.search(r'id="land" d="([^"]*)"', Path(file).read_text()) if file else None
+    return match[1] if match else ""
