@@ -55,7 +55,7 @@ class CommentActions:
     @extend_schema(request=ThreadStateSerializer, responses=ThreadSerializer)
     @action(detail=True, methods=["post"], url_path="comments/resolve")
     def comments_resolve(self, request: Request, pk: int) -> Response:
-        """Resolve a thread, or open it again (whoever may read it)."""
+        """Resolve a thread, or reopen it (whoever may read it)."""
         query = get_query_for(request.user, pk)
         sent = validated(request, ThreadStateSerializer)
         thread_resolve(
@@ -67,7 +67,7 @@ class CommentActions:
 def _answer(
     user: Any, query: Query, image_id: int | None, code: int = status.HTTP_200_OK
 ) -> Response:
-    found = comments_for(user, query, image_id)
-    if not found["hidden"]:
+    thread = comments_for(user, query, image_id)
+    if not thread["hidden"]:
         thread_opened(query=query, image_id=image_id, by=user)
-    return Response(ThreadSerializer(found, context={"user": user}).data, status=code)
+    return Response(ThreadSerializer(thread, context={"user": user}).data, status=code)

@@ -1,8 +1,8 @@
 """Which comments a person may read, and where they are mentioned.
 
-Others' comments on an image could tell what to say of it. So annotators read them once a judgment
-of their own of that image for that query is stored; reviewers read all but those on images that
-they are to judge blindly.
+Others' comments on an image could influence its judgment. So annotators read them only after their
+own judgment of that image for that query is stored; reviewers read all comments except those on
+images that they are to judge blindly.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def threads_visible_to(user: Any) -> QuerySet[Thread]:
 
 
 def comments_for(user: Any, query: Query, image_id: int | None) -> dict[str, Any]:
-    """A thread as the user may read it: where others' comments are hidden, their own alone."""
+    """A thread as the user may read it: only their own comments where others' are hidden."""
     hidden = is_hidden(user, query, image_id)
     thread = (
         Thread.objects.filter(query=query, image=image_id).select_related("resolved_by").first()
@@ -75,13 +75,13 @@ def comments_for(user: Any, query: Query, image_id: int | None) -> dict[str, Any
 
 
 def comment_counts(user: Any, query: Query) -> list[dict[str, int]]:
-    """How many comments each image of the query has, of those that the user may read."""
-    # Most have none, and who may read which takes Django several times as long to ask.
+    """How many comments the user may read on each image of the query."""
+    # Most queries have none, and the query with permissions takes Django several times as long.
     if not Thread.objects.filter(query=query).exclude(image=None).exists():
         return []
-    found = threads_visible_to(user).filter(query=query).exclude(image=None)
-    counts = found.annotate(number=Count("comments")).order_by("image")
-    return [{"image": one.image_id or 0, "comments": one.number} for one in counts]
+    threads = threads_visible_to(user).filter(query=query).exclude(image=None)
+    counts = threads.annotate(number=Count("comments")).order_by("image")
+    return [{"image": thread.image_id or 0, "comments": thread.number} for thread in counts]
 
 
 def image_threads(user: Any, query: Query) -> QuerySet[Thread]:

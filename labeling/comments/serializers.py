@@ -51,7 +51,7 @@ class ThreadSerializer(serializers.Serializer[Any]):
 
     image = serializers.IntegerField(allow_null=True)
     hidden = serializers.BooleanField(
-        help_text="others' comments come once one's own judgment of the image is stored"
+        help_text="others' comments are hidden until your own judgment of the image is stored"
     )
     resolved_by = serializers.CharField(allow_null=True, help_text="a name")
     resolved_at = serializers.DateTimeField(allow_null=True)

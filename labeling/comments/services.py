@@ -27,9 +27,9 @@ _NAME: Final = re.compile(r"(?<![\w@.+-])@([\w.@+-]{1,150})")
 def comment_add(
     *, query: Query, image_id: int | None, author: Any, text: str, client_id: UUID
 ) -> bool:
-    """Store a comment on a query or on one of its images; False where it was stored before.
+    """Store a comment on a query or on one of its images; False if it was stored before.
 
-    Whoever is mentioned (`@name`) and sees the query has it waiting on the dashboard. Raises
+    People who are mentioned (`@name`) and may see the query find it on their dashboard. Raises
     Invalid for an image that doesn't exist for the author.
     """
     if Comment.objects.filter(author=author, client_id=client_id).exists():
@@ -50,19 +50,19 @@ def comment_add(
 
 
 def _mentioned(text: str, author: Any) -> list[Any]:
-    """The people whom a text names; a full stop after a name needn't be part of it."""
+    """The people mentioned in a text; a full stop after a name may be part of the name or not."""
     names = list(dict.fromkeys(_NAME.findall(text)))[:MOST_MENTIONS]
-    wanted = {*names, *(name.rstrip(".+-@") for name in names)}
-    return list(get_user_model().objects.filter(username__in=wanted).exclude(pk=author.pk))
+    usernames = {*names, *(name.rstrip(".+-@") for name in names)}
+    return list(get_user_model().objects.filter(username__in=usernames).exclude(pk=author.pk))
 
 
 def thread_resolve(*, query: Query, image_id: int | None, by: Any, resolved: bool) -> None:
-    """Resolve a thread, or open it again. Raises Conflict where the person can read none."""
-    found = threads_visible_to(by).filter(query=query, image=image_id)
-    pks = list(found.values_list("pk", flat=True))
+    """Resolve a thread, or reopen it. Raises Conflict if there is none that the person can read."""
+    threads = threads_visible_to(by).filter(query=query, image=image_id)
+    pks = list(threads.values_list("pk", flat=True))
     if not pks:
         raise Conflict("There is no comment here yet.")
-    # One that stands so already keeps who and when.
+    # A thread already in this state keeps who changed it and when.
     rows = Thread.objects.filter(pk__in=pks, resolved_at__isnull=resolved)
     values = (by, timezone.now()) if resolved else (None, None)
     rows.update(resolved_by=values[0], resolved_at=values[1])
@@ -76,7 +76,7 @@ def thread_opened(*, query: Query, image_id: int | None, by: Any) -> None:
 def mentions_rename(*, name: str, pseudonym: str) -> None:
     """Replace the name of a person who leaves wherever a comment mentions them."""
     mention = re.compile(rf"@{re.escape(name)}(?!\w)", re.IGNORECASE)
-    found = Comment.objects.filter(text__icontains=f"@{name}")
-    for comment in found.select_for_update(of=("self",)).iterator():
+    comments = Comment.objects.filter(text__icontains=f"@{name}")
+    for comment in comments.select_for_update(of=("self",)).iterator():
         comment.text = mention.sub(f"@{pseudonym}", comment.text)
         comment.save(update_fields=["text"])

@@ -1,4 +1,4 @@
-"""The page "How to label", and how far people are introduced."""
+"""The page "How to label", and people's progress with the introduction."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ PRACTICE_IMAGES: Final = 20
 
 
 def how_to_label_text() -> str:
-    """The text of “How to label” in Markdown: the admins', or the default."""
+    """The text of “How to label” in Markdown: the admins' text, or the default."""
     written = HowToLabel.objects.filter(id=1).values_list("text", flat=True).first()
     default = "labeling/how_to_label.md"
     return written or render_to_string(default, {"stop_streak": settings.STOP_STREAK})
 
 
 def introduction_of(user: Any) -> Introduction | None:
-    """How far a person is introduced; None: not at all."""
+    """A person's progress with the introduction; None if they haven't begun."""
     return Introduction.objects.filter(user=user).first()
 
 
@@ -39,8 +39,8 @@ def needs_introduction(user: Any) -> bool:
 
 
 def practicable_queries() -> QuerySet[Query]:
-    """The queries that an admin may choose for practice: no label of the test split is told, and no
-    face or address that screening found is shown.
+    """The queries that an admin may choose for practice: none of the test split, whose labels stay
+    hidden, and none of a benchmark with screening, whose images may show faces and addresses.
     """
     return Query.objects.filter(
         state=Query.State.COMPLETE, split=Query.Split.VAL, benchmark__screening=False
@@ -53,8 +53,8 @@ def practice_queries() -> QuerySet[Query]:
 
 
 def practice_labels(query: Query, images: Collection[int] | None = None) -> dict[int, bool]:
-    """Whether each judged image (of `images`) is relevant, without withdrawn ones and those whose
-    label is in doubt: unsure or a tie.
+    """Whether each judged image (of `images`) is relevant; leaves out withdrawn images and those
+    whose label is in doubt: unsure or a tie.
     """
     votes = Judgment.objects.filter(~is_withdrawn("image"), query=query)
     if images is not None:
@@ -63,9 +63,9 @@ def practice_labels(query: Query, images: Collection[int] | None = None) -> dict
         "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
     )
     return {
-        image: found.relevant
-        for image, found in consensus_by_key((row[0], Vote(*row[1:])) for row in rows)
-        if not found.unsure and found.decided_by != "tie"
+        image_id: consensus.relevant
+        for image_id, consensus in consensus_by_key((row[0], Vote(*row[1:])) for row in rows)
+        if not consensus.unsure and consensus.decided_by != "tie"
     }
 
 
@@ -78,13 +78,14 @@ def practice_notes(query: Query) -> dict[tuple[int, bool], str]:
 def practice_draw(
     labels: Mapping[int, bool], notes: Collection[tuple[int, bool]], seed: str
 ) -> list[int]:
-    """Draw PRACTICE_IMAGES images, or all if there are fewer: half of them relevant where there are
-    so many, first those with a note, else at random from the seed; in random order.
+    """Draw PRACTICE_IMAGES images, or all if there are fewer, in random order: half of them
+    relevant if possible, images with a note first, the others at random from the seed.
     """
     random = Random(seed)
     images = random.sample(sorted(labels), len(labels))
     images.sort(key=lambda image: (image, labels[image]) not in notes)
-    relevant, others = ([one for one in images if labels[one] is kind] for kind in (True, False))
+    relevant = [image for image in images if labels[image]]
+    others = [image for image in images if not labels[image]]
     drawn = relevant[: max(PRACTICE_IMAGES // 2, PRACTICE_IMAGES - len(others))]
     drawn += others[: PRACTICE_IMAGES - len(drawn)]
     random.shuffle(drawn)

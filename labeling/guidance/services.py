@@ -15,14 +15,14 @@ from labeling.queries.models import Query
 
 
 def how_to_label_save(*, text: str, by: Any) -> None:
-    """Replace the page's text; an empty one is the default."""
+    """Replace the page's text; an empty text restores the default."""
     HowToLabel.objects.update_or_create(id=1, defaults={"text": text, "changed_by": by})
 
 
 @transaction.atomic
 def practice_query_set(*, query: Query, use: bool) -> None:
-    """Let people practice with a query's labels, or not any more. Conflict: it isn't a completed
-    one of the validation split, so its labels are hidden or not settled. Raises QueryGone.
+    """Let people practice with a query's labels, or stop that. Conflict: it isn't a completed query
+    of the validation split, so its labels are hidden or not settled. Raises QueryGone.
     """
     query = lock_query(query)
     if use and not practicable_queries().filter(pk=query.pk).exists():

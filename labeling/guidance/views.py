@@ -22,10 +22,10 @@ from labeling.studio.keymap import shown_key
 from labeling.studio.preferences import keys_shown, preferences_of
 from retrieval.corpus.models import Image
 
-#: The actions whose keys “How to label” lists, and those that the practice has.
+#: The actions whose keys “How to label” lists, and those of the practice.
 ACTIONS: Final = ("relevant", "not_relevant", "unsure", "undo", "zoom_in", "reference", "keys_help")
 KEYS: Final = ("relevant", "not_relevant", "skip")
-#: Under which the session holds a practice: {"query": id, "images": [id], "answers": [bool]}.
+#: The session's key of a practice: {"query": id, "images": [id], "answers": [bool]}.
 SESSION: Final = "practice"
 HowToLabelForm = forms.modelform_factory(
     HowToLabel, fields=["text"], widgets={"text": forms.Textarea({"rows": 24})}
@@ -67,36 +67,38 @@ def how_to_label_edit(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "POST"])
 def practice(request: HttpRequest) -> HttpResponse:
-    """Judge images whose labels are known, with feedback at once.
+    """Judge images whose labels are known, with immediate feedback.
 
-    Answers are kept in the session alone; they are no judgments. A POST of `query` begins, one of
-    `image` and `answer` answers the next image, and sending that again changes nothing.
+    Answers are stored only in the session; they are no judgments. A POST of `query` begins a
+    practice; a POST of `image` and `answer` answers the next image, and a repeat changes nothing.
     """
     require_role(request.user, Role.ANNOTATOR)
     if "query" in request.POST:
         _begin(request, id_of(request.POST["query"]))
         return redirect("practice")
-    begun = request.session.get(SESSION, {"query": None, "images": [], "answers": []})
-    query = selectors.practice_queries().filter(pk=begun["query"]).first()
-    labels = selectors.practice_labels(query, begun["images"]) if query else {}
-    if query is None or len(labels) < len(begun["images"]):
+    session = request.session.get(SESSION, {"query": None, "images": [], "answers": []})
+    query = selectors.practice_queries().filter(pk=session["query"]).first()
+    labels = selectors.practice_labels(query, session["images"]) if query else {}
+    if query is None or len(labels) < len(session["images"]):
         return _choice(request)
-    images, answers = begun["images"], begun["answers"]
-    right = sum(labels[pk] == said for pk, said in zip(images, answers, strict=False))
+    images, answers = session["images"], session["answers"]
+    right = sum(labels[pk] == answer for pk, answer in zip(images, answers, strict=False))
     if request.method == "GET":
         context = {"query": query, "total": len(images), "right": right}
-        place = id_of(request.GET.get("image"))
-        if not place or place > len(answers):
-            place = len(answers) + 1
-        said = answers[place - 1] if place <= len(answers) else None
-        if place <= len(images):
-            return _image(request, images[place - 1], labels, said, context | {"place": place})
-        missed = [pk for pk, said in zip(images, answers, strict=True) if labels[pk] != said]
+        position = id_of(request.GET.get("image"))
+        if not position or position > len(answers):
+            position = len(answers) + 1
+        answer = answers[position - 1] if position <= len(answers) else None
+        if position <= len(images):
+            return _image(
+                request, images[position - 1], labels, answer, context | {"place": position}
+            )
+        missed = [pk for pk, answer in zip(images, answers, strict=True) if labels[pk] != answer]
         return _score(request, missed, labels, context)
-    sent, said = id_of(request.POST.get("image")), request.POST.get("answer")
-    if said in ("relevant", "not_relevant") and [sent] == images[len(answers) :][:1]:
-        answers.append(said == "relevant")
-        request.session[SESSION] = begun
+    sent, answer = id_of(request.POST.get("image")), request.POST.get("answer")
+    if answer in ("relevant", "not_relevant") and [sent] == images[len(answers) :][:1]:
+        answers.append(answer == "relevant")
+        request.session[SESSION] = session
         if len(answers) == len(images):
             right += answers[-1] == labels[images[-1]]
             services.practice_record(user=request.user, images=len(images), right=right)
@@ -104,7 +106,7 @@ def practice(request: HttpRequest) -> HttpResponse:
 
 
 def _begin(request: HttpRequest, pk: int | None) -> None:
-    """Draw images of a query, new ones after each practice; without one, only end the last."""
+    """Draw a query's images, others after each practice; without a query, only end the practice."""
     request.session.pop(SESSION, None)
     if pk is None:
         return
@@ -119,7 +121,7 @@ def _begin(request: HttpRequest, pk: int | None) -> None:
 
 
 def _choice(request: HttpRequest) -> HttpResponse:
-    """The queries to practice with; a practice whose labels have changed ends here."""
+    """Choose a query to practice with; ends a practice whose labels have changed."""
     request.session.pop(SESSION, None)
     others = selectors.practicable_queries().filter(for_practice=False)
     context = {
@@ -131,14 +133,14 @@ def _choice(request: HttpRequest) -> HttpResponse:
 
 
 def _image(
-    request: HttpRequest, pk: int, labels: dict[int, bool], said: bool | None, context: Any
+    request: HttpRequest, pk: int, labels: dict[int, bool], answer: bool | None, context: Any
 ) -> HttpResponse:
-    """One image, to be answered or, with what the person `said`, beside its label."""
+    """An image to be answered or, once answered, beside its label."""
     keys = preferences_of(request.user).keys
     context |= {
         "image": get_object_or_404(Image, pk=pk),
-        "answered": said is not None,
-        "agrees": said == labels[pk],
+        "answered": answer is not None,
+        "agrees": answer == labels[pk],
         "label": labels[pk],
         "note": selectors.practice_notes(context["query"]).get((pk, labels[pk])),
         "keys": {name: (" ".join(keys[name]), shown_key(keys[name][0])) for name in KEYS},
