@@ -1,4 +1,4 @@
-"""How many images there are, found in a time that depends on the number of withdrawn images only.
+"""Numbers of images, counted in a time that depends only on the number of withdrawn images.
 
 Triggers maintain the numbers of images (`CorpusCount`, `SpeciesCount`) and of embeddings
 (`EmbeddingCount`); the few withdrawn images are looked up one by one and subtracted.

@@ -97,7 +97,7 @@ class SpeciesName(models.Model):
 
 
 class ImageRoot(models.Model):
-    """A place of images that are not copied: a folder, or an S3 bucket with a prefix of keys.
+    """Where images lie that are not copied: a folder, or an S3 bucket with a prefix of keys.
 
     Rows never change, so each process may cache them.
     """
@@ -215,8 +215,8 @@ class Image(models.Model):
         """8 hexadecimal digits that change when the content is known to have changed."""
         if self.sha256:
             return self.sha256[:8]
-        place = f"{self.root_id}\0{self.file_name}\0{self.size_bytes}"
-        return hashlib.sha256(place.encode()).hexdigest()[:8]
+        location = f"{self.root_id}\0{self.file_name}\0{self.size_bytes}"
+        return hashlib.sha256(location.encode()).hexdigest()[:8]
 
     @property
     def url(self) -> str:
@@ -248,7 +248,7 @@ class CorpusCount(models.Model):
 class SpeciesCount(models.Model):
     """The number of a species' images, including withdrawn ones; no row means none.
 
-    Written as `CorpusCount`. What `CorpusCount` exceeds the sum by are images of unknown species.
+    Written as `CorpusCount`, which exceeds the sum by the images of unknown species.
     """
 
     species = models.OneToOneField(
@@ -297,8 +297,8 @@ class ImageWithdrawal(models.Model):
 
 
 class ImageTakedown(models.Model):
-    """An image that had to go for good; it stays withdrawn, and its row is a tombstone without
-    file, place, time and rights holder, so that ids and frozen lists keep their meaning.
+    """An image that was removed for good; it stays withdrawn, and its row remains without file,
+    place, time and rights holder, so that ids and frozen lists keep their meaning.
     """
 
     image = models.OneToOneField(

@@ -1,4 +1,4 @@
-"""Places of threatened species, which are hidden from people who label."""
+"""Hiding the places of threatened species from people who label."""
 
 from __future__ import annotations
 
@@ -16,29 +16,31 @@ _HALF_DIAGONAL: Final = 78_800
 
 
 def species_without_places(user: Any) -> list[int]:
-    """The species whose images' places the user may not see: those of the IUCN categories in
-    HIDDEN_PLACES, from everybody below a reviewer. One SQL query where the setting names any.
+    """The species whose places the user may not see: below the role of reviewer, those of the IUCN
+    categories in HIDDEN_PLACES. One SQL query if the setting names any.
     """
     if not settings.HIDDEN_PLACES or at_least(user, Role.REVIEWER):
         return []
-    found = Species.objects.filter(conservation_status__in=settings.HIDDEN_PLACES)
-    return list(found.order_by("pk").values_list("pk", flat=True))
+    species = Species.objects.filter(conservation_status__in=settings.HIDDEN_PLACES)
+    return list(species.order_by("pk").values_list("pk", flat=True))
 
 
 def rounded_place(
     latitude: float, longitude: float, uncertainty: float | None, *, degrees: float
 ) -> tuple[float, float, float]:
-    """The middle of a place's cell of so many degrees, and an uncertainty in meters that covers the
-    cell.
+    """Latitude and longitude of the middle of a place's grid cell of `degrees`, and an uncertainty
+    in meters that covers the cell.
     """
-    middle = (min((floor(one / degrees) + 0.5) * degrees, most)
-              for one, most in ((latitude, 90.0), (longitude, 180.0)))  # fmt: skip
-    north, east = (round(one, 6) for one in middle)
-    return north, east, max(uncertainty or 0.0, round(_HALF_DIAGONAL * degrees))
+
+    def middle(coordinate: float, most: float) -> float:
+        return round(min((floor(coordinate / degrees) + 0.5) * degrees, most), 6)
+
+    covering = max(uncertainty or 0.0, round(_HALF_DIAGONAL * degrees))
+    return middle(latitude, 90.0), middle(longitude, 180.0), covering
 
 
 def hide_places(images: Iterable[Image], user: Any) -> None:
-    """Take the places that the user may not see off images that were read to be displayed."""
+    """Remove the places that the user may not see from images that were read for display."""
     hidden = frozenset(species_without_places(user))
     for image in images:
         if image.species_id in hidden:

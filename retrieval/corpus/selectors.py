@@ -33,14 +33,14 @@ def corpus_counts() -> CorpusSize:
 
 # Steps from each name to the next by the index of (data set, source id).
 _DATASETS = f"""
-WITH RECURSIVE found (dataset) AS (
+WITH RECURSIVE names (dataset) AS (
     (SELECT dataset FROM {Image._meta.db_table} ORDER BY dataset LIMIT 1)
     UNION ALL
-    SELECT (SELECT i.dataset FROM {Image._meta.db_table} i WHERE i.dataset > found.dataset
+    SELECT (SELECT i.dataset FROM {Image._meta.db_table} i WHERE i.dataset > names.dataset
              ORDER BY i.dataset LIMIT 1)
-      FROM found WHERE found.dataset IS NOT NULL
+      FROM names WHERE names.dataset IS NOT NULL
 )
-SELECT dataset FROM found WHERE dataset IS NOT NULL
+SELECT dataset FROM names WHERE dataset IS NOT NULL
 """
 
 

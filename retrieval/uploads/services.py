@@ -1,8 +1,8 @@
-"""Files that an admin uploads to import them: stored piece by piece, unpacked, looked through.
+"""Uploads of files to import: stored piece by piece, unpacked, previewed.
 
-An upload is a folder below VAR_DIR/uploads: `owner` names the person, `files` holds what came.
-In a bucket it is the pieces as they came, which a machine that needs the files stores once more in
-its own folder.
+An upload is a folder below VAR_DIR/uploads: `owner` names the person, `files` holds the files. In a
+bucket, it holds the uploaded pieces; a machine that needs the files puts them together in its own
+folder.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ _BAD_NAME: Final = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLON
 
 
 Progress = Callable[[int, int], None]
-"""Takes how many files were done since, and how many more there are to do."""
+"""Takes the numbers of files done since the last call and of further files to do."""
 
 
 class UploadGone(LookupError):
-    """There is no such upload of this person; it was imported or removed."""
+    """This person has no such upload; it was imported or removed."""
 
 
 def upload_begin(*, by: Any) -> str:
-    """Make a folder for an upload and return its id. Removes what was left for a day."""
+    """Make a folder for an upload and return its id. Removes uploads left for a day."""
     _remove_old()
     upload = uuid.uuid4().hex
     folder = _uploads() / upload
@@ -95,9 +95,9 @@ def upload_folder(upload: str, by: Any) -> Path:
 def piece_store(*, folder: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
     """Store a piece of a file of `size` bytes that begins at the byte `at`.
 
-    A piece may come again; the file has its name once all bytes are there. Raises Invalid for a
-    path out of the folder, a piece that doesn't follow or goes beyond the size, Conflict where the
-    disk or MOST_FILES is at its end.
+    A piece may come again; the file gets its name once all bytes are there. Raises Invalid for a
+    path out of the folder and for a piece that leaves a gap or goes beyond the size, Conflict if
+    the disk is full or there are MOST_FILES files.
     """
     name = PurePosixPath(path)
     hidden = any(part.startswith(".") for part in name.parts)
@@ -142,9 +142,9 @@ def _piece_add(files: Path, path: str, at: int, size: int, piece: BinaryIO) -> N
 
 
 def _piece_share(folder: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
-    """Store a piece in the bucket; whether it follows is seen when the file is put together."""
-    known = hashlib.sha256(path.encode()).hexdigest()
-    with storage.writing(folder / "pieces" / f"{at:020}-{known}") as file:
+    """Store a piece in the bucket; gaps are noticed when the file is put together."""
+    path_hash = hashlib.sha256(path.encode()).hexdigest()
+    with storage.writing(folder / "pieces" / f"{at:020}-{path_hash}") as file:
         file.write(json.dumps({"path": path, "at": at, "size": size}).encode() + b"\n")
         end = at
         while block := piece.read(_BUFFER):
@@ -154,36 +154,32 @@ def _piece_share(folder: Path, path: str, at: int, size: int, piece: BinaryIO) -
 
 
 def _gather(folder: Path) -> None:
-    """Put the pieces of the bucket together that aren't yet. Raises ImportRefused for those that
-    don't fit.
-    """
+    """Put together the bucket's pieces that weren't yet. Raises ImportRefused if they don't fit."""
     files, gathered = folder / "files", folder / "gathered"
-    before = set(gathered.read_text().split()) if gathered.exists() else set()
-    # By the place in their files: each follows the one before it.
-    for one in sorted(storage.names_below(folder / "pieces")):
-        if one.name in before:
+    gathered_names = set(gathered.read_text().split()) if gathered.exists() else set()
+    # Names begin with the position in the file, so each piece follows the one before.
+    for piece_path in sorted(storage.names_below(folder / "pieces")):
+        if piece_path.name in gathered_names:
             continue
-        with storage.reading(one) as stored, tempfile.TemporaryFile(dir=folder) as piece:
+        with storage.reading(piece_path) as stored, tempfile.TemporaryFile(dir=folder) as piece:
             storage.copied(stored, piece)
             piece.seek(0)
             about = json.loads(piece.readline())
             try:
-                # One that is whole got this piece before a kill.
+                # A complete file got this piece before a kill.
                 if not (files / about["path"]).is_file():
                     _piece_add(files, piece=piece, **about)
             except (Invalid, Conflict) as error:
                 raise ImportRefused("upload", f"{error} Upload the files again.") from None
         with gathered.open("a") as done:
-            done.write(f"{one.name}\n")
+            done.write(f"{piece_path.name}\n")
 
 
 def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Path:
-    """The files of an upload, with what is packed in them; `progress` is told how many files were
-    unpacked since, and how many more there are to unpack. Raises ImportRefused.
-    """
+    """The folder of an upload's files, with its archives unpacked. Raises ImportRefused."""
     files = folder / "files"
     files.mkdir(parents=True, exist_ok=True)
-    # A job that was canceled may still be at it.
+    # A job that was canceled may still be unpacking.
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if storage.is_shared():
@@ -195,8 +191,8 @@ def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Pat
 
 @transaction.atomic
 def preview_begin(*, upload: str, by: Any) -> Job:
-    """Unpack an upload and look through it by a job, the one that is at work on it where it is
-    asked twice. Raises UploadGone.
+    """Create a job that unpacks an upload and previews it, or return the one at work on it. Raises
+    UploadGone.
     """
     upload_folder(upload, by)
     transaction_lock(lock_key("import", int(upload[:12], 16)))
@@ -208,13 +204,13 @@ def preview_begin(*, upload: str, by: Any) -> Job:
 
 
 def preview_job(upload: str) -> Job | None:
-    """The newest job that looks through an upload; its result is a preview once it is done."""
+    """The newest job that previews an upload; its result is the preview once it is done."""
     return Job.objects.filter(kind=PREVIEW_KIND, params__upload=upload).order_by("pk").last()
 
 
 def preview_step(job: Job, deadline: float) -> bool:
-    """Unpack the whole upload and look through it; after a kill it begins again, with what isn't
-    unpacked yet.
+    """Unpack the whole upload and preview it; after a kill it begins again, with the archives that
+    aren't unpacked yet.
     """
     folder = _uploads() / job.params["upload"]
     done = total = 0
@@ -233,21 +229,21 @@ def preview_step(job: Job, deadline: float) -> bool:
 
 
 def _preview(folder: Path, progress: Progress) -> dict[str, Any]:
-    """Unpack what is packed, and list images, species and refusals; store the thumbnails of the
-    first images. Raises ImportRefused.
+    """Unpack archives, count images, species and refusals, and store the first images' thumbnails.
+    Raises ImportRefused.
     """
     refused: list[Refusal] = []
     files = _unpacked(folder, progress)
     path = _source_path(files)
     source = open_source(path, refused.append)
-    count, known, sample = source.count(), 0, list[dict[str, Any]]()
+    count, already_stored, sample = source.count(), 0, list[dict[str, Any]]()
     progress(0, count)
     images = source.images()
     while batch := list(islice(images, BATCH)):
-        hashes = [one for record in batch if (one := _sha256(source.root, record))]
-        there = Image.objects.filter(sha256__in=hashes).values_list("sha256", flat=True)
-        found = set(there)
-        known += sum(one in found for one in hashes)
+        hashes = [sha256 for record in batch if (sha256 := _sha256(source.root, record))]
+        stored = Image.objects.filter(sha256__in=hashes).values_list("sha256", flat=True)
+        stored_hashes = set(stored)
+        already_stored += sum(sha256 in stored_hashes for sha256 in hashes)
         for record in batch[: SAMPLE - len(sample)]:
             target = folder / "thumbnails" / f"{len(sample)}.jpg"
             sample.append(_sampled(record, shown=_thumbnail_store(source.root, record, target)))
@@ -258,21 +254,21 @@ def _preview(folder: Path, progress: Progress) -> dict[str, Any]:
         "dataset": "upload" if path == files else name.removeprefix("files/"),
         "images": count,
         "species": len(source.species()),
-        "known": known,
+        "known": already_stored,
         "sample": sample,
         "refused": [
             {
-                "record": one.record or _within(one.file, folder),
-                "field": one.field,
-                "reason": _within(one.reason, folder),
+                "record": sha256.record or _within(sha256.file, folder),
+                "field": sha256.field,
+                "reason": _within(sha256.reason, folder),
             }
-            for one in refused[:MOST_SHOWN]
+            for sha256 in refused[:MOST_SHOWN]
         ],
     }
 
 
 def _sampled(record: ImageRecord, *, shown: bool) -> dict[str, Any]:
-    """What the preview says of an image; whether it has a thumbnail."""
+    """An image in the preview; `shown` says whether it has a thumbnail."""
     place = ""
     if record.latitude is not None and record.longitude is not None:
         place = f"{record.latitude:.3f}, {record.longitude:.3f}"
@@ -287,7 +283,7 @@ def _sampled(record: ImageRecord, *, shown: bool) -> dict[str, Any]:
 
 
 def _sha256(root: Path, record: ImageRecord) -> str:
-    """The SHA-256 of an image's file; empty where there is none."""
+    """The SHA-256 of an image's file; empty if there is no file."""
     try:
         with open_regular(file_inside(root.resolve(), record.file_name)) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
@@ -296,7 +292,7 @@ def _sha256(root: Path, record: ImageRecord) -> str:
 
 
 def _thumbnail_store(root: Path, record: ImageRecord, target: Path) -> bool:
-    """Store an image's JPEG thumbnail; False where there is no such file, or it is no image."""
+    """Store an image's JPEG thumbnail; False if there is no such file or it isn't an image."""
     try:
         data = file_inside(root.resolve(), record.file_name).read_bytes()
         with open_image(
@@ -311,22 +307,20 @@ def _thumbnail_store(root: Path, record: ImageRecord, target: Path) -> bool:
 
 
 def _within(text: str, folder: Path) -> str:
-    """The text with the paths of an upload's files as people have sent them."""
+    """The text with the paths of an upload's files as people sent them."""
     return text.replace(f"{folder / 'files'}/", "").replace(f"{folder}/", "")
 
 
 def upload_thumbnail(folder: Path, number: int) -> bytes:
-    """The JPEG thumbnail of the preview's image of that number, from 0. FileNotFoundError: it has
-    none.
-    """
+    """The JPEG thumbnail of the preview's n-th image, from 0. FileNotFoundError: it has none."""
     with storage.reading(folder / "thumbnails" / f"{number}.jpg") as file:
         data: bytes = file.read()
     return data
 
 
 def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
-    """Import an upload by a job, the one that already does where it is asked twice. Raises
-    UploadGone, Conflict without a preview, and Invalid for a blank or long name.
+    """Create a job that imports an upload, or return the one at work on it. Raises UploadGone,
+    Conflict without a preview, and Invalid for a blank or long name.
     """
     upload_folder(upload, by)
     dataset = dataset.strip()
@@ -338,20 +332,20 @@ def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
         if job := jobs.first():
             return job
         upload_folder(upload, by)
-        found = preview_job(upload)
-        if found is None or found.state != Job.State.DONE:
-            raise Conflict("This upload can't be imported: it isn't looked through.")
+        preview = preview_job(upload)
+        if preview is None or preview.state != Job.State.DONE:
+            raise Conflict("This upload can't be imported yet: it has no preview.")
         return job_create(
             kind=KIND,
-            params={"upload": upload, "path": found.result["path"], "dataset": dataset},
+            params={"upload": upload, "path": preview.result["path"], "dataset": dataset},
             created_by=by,
             title=f"Import of {dataset}",
         )
 
 
 def import_step(job: Job, deadline: float) -> bool:
-    """Import the whole upload, in transactions of some hundred images; after a kill it begins
-    again, and passes over what is there. The files are removed in the end.
+    """Import the whole upload, in transactions of some hundred images, and remove its files. After
+    a kill it begins again and skips images that are stored.
     """
     path, folder = (_uploads() / job.params[name] for name in ("path", "upload"))
     if storage.is_shared():
@@ -402,7 +396,7 @@ def _uploads() -> Path:
 
 
 def _remove_old() -> None:
-    """Remove the uploads that were begun a day ago and that no job is at work on."""
+    """Remove the uploads that were begun a day ago, unless a job is at work on them."""
     busy = set(
         Job.objects.filter(kind__in=(KIND, PREVIEW_KIND), state__in=Job.UNFINISHED).values_list(
             "params__upload", flat=True
@@ -416,21 +410,21 @@ def _remove_old() -> None:
 
 def _remove(folder: Path) -> None:
     if storage.is_shared():
-        for one in storage.names_below(folder):
-            storage.remove(one)
+        for path in storage.names_below(folder):
+            storage.remove(path)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unpack(archive: Path, into: Path, progress: Progress) -> None:
-    """Unpack a ZIP beside itself, and remove it; `progress` as of `_unpacked`. Raises ImportRefused
-    for one that is broken, leads out of its folder, or doesn't fit on the disk.
+    """Unpack a ZIP archive into a folder and remove it. Raises ImportRefused for an archive that is
+    broken, leads out of the folder, or doesn't fit on the disk.
     """
     room = free_bytes() - settings.DISK_MIN_FREE_BYTES
     try:
         with zipfile.ZipFile(archive) as packed:
             if _overlap(packed.infolist()):
                 raise ImportRefused(archive.name, "Files in it overlap, as no program packs them.")
-            members = [one for one in packed.infolist() if not one.is_dir()]
+            members = [entry for entry in packed.infolist() if not entry.is_dir()]
             if len(members) > MOST_FILES:
                 raise ImportRefused(archive.name, f"It holds more than {MOST_FILES:,} files.")
             progress(0, len(members))
@@ -458,17 +452,17 @@ def _unpack(archive: Path, into: Path, progress: Progress) -> None:
 
 
 def _overlap(entries: Collection[zipfile.ZipInfo]) -> bool:
-    """Whether two entries of an archive share bytes, by which a small one could hold too much."""
+    """Whether two entries of an archive share bytes, as in a ZIP bomb."""
     end = 0
-    for one in sorted(entries, key=attrgetter("header_offset")):
-        if one.header_offset < end:
+    for entry in sorted(entries, key=attrgetter("header_offset")):
+        if entry.header_offset < end:
             return True
-        end = one.header_offset + _LEAST_HEADER + one.compress_size
+        end = entry.header_offset + _LEAST_HEADER + entry.compress_size
     return False
 
 
 def _is_litter(name: str) -> bool:
-    """Whether a name is one of those that systems add to archives."""
+    """Whether a file was added to the archive by an operating system."""
     parts = PurePosixPath(name).parts
     return "__MACOSX" in parts or any(part.startswith(".") and part != ".." for part in parts)
 
@@ -493,29 +487,29 @@ def _names_images(path: Path) -> bool:
 
 
 def _source_path(files: Path) -> Path:
-    """What is to be imported: a COCO file or a table at the top, else the folder of species.
+    """What to import: a COCO file or a table at the top, else the folder of species.
 
-    A folder that alone holds everything is stepped into, where it isn't a species' own.
+    Descends into a single folder that holds everything, unless it is a species' own.
     """
-    here = files
+    folder = files
     while True:
-        entries = sorted(one for one in here.iterdir() if not one.name.startswith("."))
-        listed = [one for one in entries if one.suffix.lower() in (".json", ".csv")]
+        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+        listed = [entry for entry in entries if entry.suffix.lower() in (".json", ".csv")]
         if len(listed) == 1:
             return listed[0]
         if len(listed) > 1:
-            usable = [one for one in listed if _names_images(one)]
+            usable = [entry for entry in listed if _names_images(entry)]
             if len(usable) == 1:
                 return usable[0]
-            names = ", ".join(one.name for one in listed[:5])
-            raise ImportRefused(here.name, f"It holds several tables ({names}); leave one.")
-        folders = [one for one in entries if one.is_dir()]
-        inside = [one for one in folders for one in one.iterdir() if one.is_dir()]
+            names = ", ".join(entry.name for entry in listed[:5])
+            raise ImportRefused(folder.name, f"It holds several tables ({names}); leave one.")
+        folders = [entry for entry in entries if entry.is_dir()]
+        subfolders = [path for entry in folders for path in entry.iterdir() if path.is_dir()]
         if len(entries) == len(folders) == 1 and (
-            inside or list(folders[0].glob("*.json")) or list(folders[0].glob("*.csv"))
+            subfolders or list(folders[0].glob("*.json")) or list(folders[0].glob("*.csv"))
         ):
-            here = folders[0]
+            folder = folders[0]
             continue
         if not entries:
             raise ImportRefused("upload", "Nothing was uploaded.")
-        return here
+        return folder

@@ -30,11 +30,13 @@ from retrieval.uploads.services import (
 @login_required
 @require_http_methods(["GET", "POST"])
 def upload(request: HttpRequest) -> HttpResponse:
-    """Choose files; a POST begins an upload and answers its address."""
+    """Choose files; a POST begins an upload and returns its address."""
     require_role(request.user, Role.ADMIN)
     if request.method == "POST":
-        begun = upload_begin(by=request.user)
-        return JsonResponse({"address": reverse("upload-preview", args=[UUID(begun)])}, status=201)
+        upload_id = upload_begin(by=request.user)
+        return JsonResponse(
+            {"address": reverse("upload-preview", args=[UUID(upload_id)])}, status=201
+        )
     context = {"required": REQUIRED, "optional": OPTIONAL}
     return render(request, "retrieval/upload.html", context)
 
@@ -68,7 +70,7 @@ def upload_piece(request: HttpRequest, upload: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def upload_unpack(request: HttpRequest, upload: UUID) -> HttpResponse:
-    """Unpack what was uploaded and look through it by a job, which the preview shows."""
+    """Start the job that unpacks an upload and makes its preview."""
     require_role(request.user, Role.ADMIN)
     try:
         preview_begin(upload=upload.hex, by=request.user)
@@ -92,7 +94,7 @@ def upload_image(request: HttpRequest, upload: UUID, number: int) -> HttpRespons
 @login_required
 @require_http_methods(["GET", "POST"])
 def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
-    """What was uploaded, once a job has looked through it; a POST imports it by another."""
+    """The preview of an upload, once its job is done; a POST starts the job that imports it."""
     require_role(request.user, Role.ADMIN)
     context: dict[str, object] = {"most": MOST_SHOWN, "upload": upload}
     try:
@@ -108,10 +110,10 @@ def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
         context["dataset_error"] = error.by_field["dataset"][0]
     except Conflict as error:
         context["problem"] = str(error)
-    context["job"] = found = preview_job(upload.hex)
-    if found is None:
+    context["job"] = latest_job = preview_job(upload.hex)
+    if latest_job is None:
         context["problem"] = "The upload isn't complete. Upload the files again."
-    elif found.state == Job.State.DONE:
-        context["preview"] = found.result
-        context.setdefault("dataset", found.result["dataset"])
+    elif latest_job.state == Job.State.DONE:
+        context["preview"] = latest_job.result
+        context.setdefault("dataset", latest_job.result["dataset"])
     return render(request, "retrieval/upload_preview.html", context)
