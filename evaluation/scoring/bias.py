@@ -124,7 +124,7 @@ def pool_bias(
     own: Mapping[str, Collection[int]],
     measure: Measure,
 ) -> PoolBias:
-    """Score runs, by id, by all labels, and for each model by the labels without it and of it alone.
+    """Score runs, by id, by all labels, and for each model by labels without it and by its alone.
 
     `own` has the ids of the runs of each model that has some.
     """
