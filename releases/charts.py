@@ -6,11 +6,11 @@ Colors are the style sheet's variables, so that one chart serves light and dark 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from django.utils.html import format_html, format_html_join, json_script
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
 #: A specification, or a part of one.
@@ -27,8 +27,6 @@ SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross")
 MOST_SHAPES: Final = len(SHAPES)
 #: Of all text, in pixels.
 TEXT_SIZE: Final = 12
-#: Widths in pixels by the names that leaderboard.css knows; the narrow one fits a phone's card.
-SIZES: Final = {"wide": 1080, "medium": 520, "narrow": 300}
 
 CONFIG: Final = {
     "font": "system-ui, sans-serif",
@@ -62,7 +60,11 @@ def chart(spec: Spec, *, label: str, width: int = 0) -> SafeString:
     """The place of a chart, with its specification.
 
     `label` says in words what it shows, for those who don't see it; give the figures as a table
-    beside it too. `width`: pixels that the drawing is made up to, with room to its left.
+    beside it too. `width`: pixels that the drawing is made up to, with room to its left. A
+    specification whose own width is "container" fills its place, and is drawn again when that
+    changes: so text has the same size on phones and wide screens. Names in a layer that is called
+    "names" are put beside the marks of the layer "points"; those that would cover others are left
+    out.
     """
     return format_html(
         '<div class="chart" role="img" aria-label="{}" data-vega="{}">{}'
@@ -73,36 +75,7 @@ def chart(spec: Spec, *, label: str, width: int = 0) -> SafeString:
     )
 
 
-def sized_chart(draw: Callable[[int], Spec], *, label: str) -> SafeString:
-    """A chart for each width of SIZES, for a place with the class `chart-wrap`, whose style sheet
-    shows the one that fits it, and only that is drawn: so text has the same size on phones and wide
-    screens.
-
-    `draw` makes the chart for a width in pixels, axes and names included. `label`: see `chart`.
-    """
-    return format_html_join(
-        "",
-        '<div class="chart-{}">{}</div>',
-        ((size, chart(draw(width), label=label)) for size, width in SIZES.items()),
-    )
-
-
 LABEL_LENGTH: Final = 34
-#: Width of a letter in pixels, generously: browsers have other fonts than the server.
-LETTER: Final = 0.6 * TEXT_SIZE
-#: Half the side of a point, and from its middle to the name beside it, in pixels.
-POINT_ROOM: Final = 5
-GAP: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """Where a point's name is, in pixels of the drawing area."""
-
-    text: str
-    x: float
-    y: float
-    align: Literal["left", "right", "center"]
 
 
 def short(name: str, length: int = LABEL_LENGTH) -> str:
@@ -126,73 +99,16 @@ def distinct(names: Sequence[str], length: int = LABEL_LENGTH) -> list[str]:
     return result
 
 
-def place_labels(
-    points: Sequence[tuple[float, float]],
-    texts: Sequence[Sequence[str]],
-    *,
-    width: float,
-    height: float,
-) -> list[Label]:
-    """One of its texts beside each point, in pixels from the top left, so that no text covers
-    another or a point; a point where none fits stays without.
-
-    Higher points get theirs first, and all points their first text before any its second. Each
-    text is tried to the right, left, above and below.
-    """
-    taken = [(x - POINT_ROOM, y - POINT_ROOM, x + POINT_ROOM, y + POINT_ROOM) for x, y in points]
-    labels = []
-    waiting = sorted(range(len(points)), key=lambda one: points[one][1])
-    for attempt in range(max(map(len, texts), default=0)):
-        without = []
-        for place in waiting:
-            text = texts[place][attempt] if attempt < len(texts[place]) else ""
-            found = _free_place(text, points[place], taken, width, height) if text else None
-            if found is None:
-                without.append(place)
-            else:
-                label, box = found
-                taken.append(box)
-                labels.append(label)
-        waiting = without
-    return labels
-
-
-Box = tuple[float, float, float, float]
-
-
-def _free_place(
-    text: str, point: tuple[float, float], taken: Sequence[Box], width: float, height: float
-) -> tuple[Label, Box] | None:
-    x, y = point
-    line, wide = TEXT_SIZE + 3, len(text) * LETTER
-    tries: tuple[tuple[float, float, Literal["left", "right", "center"], float], ...] = (
-        (x + GAP, y, "left", x + GAP),
-        (x - GAP, y, "right", x - GAP - wide),
-        (x, y - GAP - line / 2, "center", x - wide / 2),
-        (x, y + GAP + line / 2, "center", x - wide / 2),
-    )
-    for at_x, at_y, align, left in tries:
-        box = (left, at_y - line / 2, left + wide, at_y + line / 2)
-        inside = box[0] >= 0 and box[2] <= width and box[1] >= 0 and box[3] <= height
-        if inside and not any(_overlap(box, other) for other in taken):
-            return Label(text, at_x, at_y, align), box
-    return None
-
-
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-#: Ticks of a logarithmic axis stand no closer than this, in pixels.
-TICK_ROOM: Final = 40
-
-
 def counts_axis(most: int, ticks: int) -> dict[str, Any]:
     """An axis of counts from 0 to `most`, with at most about `ticks` whole numbers."""
     step = max(1, math.ceil(most / ticks))
     power = 10 ** (len(str(step)) - 1)
     step = next(one * power for one in (1, 2, 5, 10) if one * power >= step)
     return {"values": list(range(0, most + 1, step)), "format": ",d"}
+
+
+#: With more powers of ten, a logarithmic axis has ticks at these alone.
+MOST_POWERS_WITH_STEPS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +122,10 @@ class LogAxis:
     zero: float | None
     """The value at whose place 0 is drawn."""
 
-    def at(self, value: float) -> float:
-        """Where a value stands, from 0 at the low end to 1."""
-        shown = self.zero if value == 0 and self.zero is not None else value
-        return math.log(shown / self.low) / math.log(self.high / self.low)
 
-
-def log_axis(values: Sequence[float], width: float) -> LogAxis:
-    """An axis of `width` pixels around all values, with ticks at 1, 2 and 5 times powers of ten,
-    or at powers alone where those are enough or the others too close.
+def log_axis(values: Sequence[float]) -> LogAxis:
+    """An axis around all values, with ticks at 1, 2 and 5 times powers of ten, or at powers alone
+    where those are enough.
 
     ValueError: a value below 0, or no value.
     """
@@ -232,9 +143,8 @@ def log_axis(values: Sequence[float], width: float) -> LogAxis:
         ticks = [below, *ticks, beyond]
         low, high = below / 1.1, beyond * 1.1
     powers = _ticks(low, high, (1,))
-    if len(powers) > 1 and (len(ticks) * TICK_ROOM > width or len(powers) > 3):
-        apart = math.ceil(len(powers) * TICK_ROOM / width)
-        ticks = powers[::apart] if len(powers) > apart else [powers[0], powers[-1]]
+    if len(powers) > MOST_POWERS_WITH_STEPS:
+        ticks = powers
     if min(values) > 0:
         return LogAxis(low, high, tuple(ticks), None)
     span = high / low

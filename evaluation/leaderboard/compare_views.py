@@ -118,7 +118,7 @@ def _comparison(
         "means": [printed(measure, float(scores.mean())) for scores in (a, b)],
         "difference": _signed(measure, float((a - b).mean())),
         "p": {name: _p_text(value) for name, value in tests.items()},
-        "chart": charts.differences_chart(
+        "charts": charts.differences_charts(
             first.name,
             second.name,
             list(zip(a.tolist(), b.tolist(), strict=True)),

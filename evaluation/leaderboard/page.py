@@ -33,7 +33,7 @@ def board_charts(choice: Choice, runs: BoardRuns, table: Table) -> dict[str, Any
     drawn = _drawn_by_category(choice, table)
     return {
         "interval_chart": _interval_chart(choice, runs, board, means),
-        "tradeoffs": [_tradeoff(choice, runs, means, table, field) for field in TRADEOFFS],
+        "tradeoffs": [_tradeoff(choice, runs, means, field) for field in TRADEOFFS],
         "categories_chart": _categories_chart(choice, board, drawn),
         "drawn": {run.pk for run in drawn},
         "most_drawn": MOST_SHAPES,
@@ -58,18 +58,16 @@ def _interval_chart(
 
 
 def _tradeoff(
-    choice: Choice, runs: BoardRuns, means: Mapping[int, float], table: Table, field: str
+    choice: Choice, runs: BoardRuns, means: Mapping[int, float], field: str
 ) -> dict[str, Any]:
     """The measure against a field of the runs, and how many state that; no chart of fewer than
     two."""
     title, axis, unit = TRADEOFFS[field]
-    places = {row.run.pk: row.place for row in table.rows}
     points = [
         charts.Point(
             name=_drawn_name(run),
             x=getattr(run, field),
             y=mean,
-            place=places.get(run.pk),
             two_stage=run.first_stage_id is not None,
         )
         for run, mean in ((runs.runs[pk], mean) for pk, mean in means.items())

@@ -14,19 +14,17 @@ from releases.charts import (
     MOST_SHAPES,
     SERIES,
     SHAPES,
-    SIZES,
     TEXT,
-    Spec,
+    chart,
     name,
     number,
-    sized_chart,
 )
 
 IDEAL: Final = "All relevant first"
 NAMES: Final = (*ORDER_TITLES.values(), IDEAL)
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
-#: In pixels: beside the axis of recall.
-AXIS_ROOM: Final = 62
+#: In pixels.
+HEIGHT: Final = 340
 
 
 def recall_chart(figures: Figures) -> SafeString:
@@ -54,46 +52,44 @@ def recall_chart(figures: Figures) -> SafeString:
         if row["stop"] in rules
     ]
 
-    def draw(width: int) -> Spec:
-        columns = {"columns": 2 if width == SIZES["narrow"] else 4}
-        legend: dict[str, Any] = {"orient": "top", "title": None, **columns}
-        scale = {"domain": NAMES, "range": SERIES[: len(NAMES)]}
-        encoding = {
-            "x": number(
-                "labels",
-                title="labels",
-                scale={"type": "sqrt", "nice": False},
-                axis={"format": ",d", "tickCount": 20, "labelOverlap": "greedy"},
-            ),
-            "y": number(
-                "recall",
-                title="relevant images found",
-                scale={"domain": [0, 1]},
-                axis={"format": ".0%", "tickCount": 5},
-            ),
-            "color": name("order", scale=scale, legend=legend | {"symbolType": "stroke"}),
-        }
-        dashes = name("order", scale={"domain": NAMES, "range": DASHES}, legend=legend)
-        shapes = name(
-            "stop",
-            scale={"domain": rules, "range": SHAPES[: len(rules)]},
-            legend=legend | {"orient": "bottom", "symbolFillColor": TEXT},
-        )
-        return {
-            "layer": [
-                {
-                    "data": {"values": lines},
-                    "mark": {"type": "line", "strokeWidth": 2, "interpolate": "step-after"},
-                    "encoding": {**encoding, "strokeDash": dashes},
-                },
-                {
-                    "data": {"values": stops},
-                    "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-                    "encoding": {**encoding, "shape": shapes},
-                },
-            ],
-            "width": width - AXIS_ROOM,
-            "height": min(380, 200 + width // 4),
-        }
-
-    return sized_chart(draw, label=f"Recall by labels of query {figures['query_id']}")
+    columns = {"expr": "width < 400 ? 2 : 4"}
+    legend: dict[str, Any] = {"orient": "top", "title": None, "columns": columns}
+    scale = {"domain": NAMES, "range": SERIES[: len(NAMES)]}
+    encoding = {
+        "x": number(
+            "labels",
+            title="labels",
+            scale={"type": "sqrt", "nice": False},
+            axis={"format": ",d", "tickCount": 20, "labelOverlap": "greedy"},
+        ),
+        "y": number(
+            "recall",
+            title="relevant images found",
+            scale={"domain": [0, 1]},
+            axis={"format": ".0%", "tickCount": 5},
+        ),
+        "color": name("order", scale=scale, legend=legend | {"symbolType": "stroke"}),
+    }
+    dashes = name("order", scale={"domain": NAMES, "range": DASHES}, legend=legend)
+    shapes = name(
+        "stop",
+        scale={"domain": rules, "range": SHAPES[: len(rules)]},
+        legend=legend | {"orient": "bottom", "symbolFillColor": TEXT},
+    )
+    spec = {
+        "layer": [
+            {
+                "data": {"values": lines},
+                "mark": {"type": "line", "strokeWidth": 2, "interpolate": "step-after"},
+                "encoding": {**encoding, "strokeDash": dashes},
+            },
+            {
+                "data": {"values": stops},
+                "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+                "encoding": {**encoding, "shape": shapes},
+            },
+        ],
+        "width": "container",
+        "height": HEIGHT,
+    }
+    return chart(spec, label=f"Recall by labels of query {figures['query_id']}")

@@ -7,7 +7,25 @@ const OPTIONS = {
   ast: true,
   defaultStyle: false,
   tooltip: false,
+  patch: layOutNames,
 };
+
+/** Vega-Lite can't ask for it: names beside points, none over another; those without room are left out. */
+function layOutNames(spec) {
+  const names = spec.marks.find((mark) => mark.name === "names_marks");
+  if (names) {
+    names.transform = [
+      {
+        type: "label",
+        size: { signal: "[max(width, 1), height]" },
+        anchor: ["right", "left", "top", "bottom"],
+        offset: [8],
+        avoidMarks: ["points_marks"],
+      },
+    ];
+  }
+  return spec;
+}
 
 let library;
 
@@ -41,7 +59,7 @@ async function draw(node) {
   }
 }
 
-// One of a chart's sizes is displayed; which one depends on the window.
+// A chart that isn't displayed has no width to fill.
 const displayed = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) {

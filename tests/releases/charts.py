@@ -8,8 +8,6 @@ import xml.etree.ElementTree as ET
 
 import vl_convert
 
-from releases.charts import SIZES
-
 SPECIFICATION = re.compile(r'<script type="application/json">(.*?)</script>', re.S)
 
 
@@ -21,8 +19,3 @@ def specifications(html: str) -> list[dict]:
 def drawings(html: str) -> list[ET.Element]:
     """The charts of a page as SVG."""
     return [ET.fromstring(vl_convert.vegalite_to_svg(one)) for one in specifications(html)]
-
-
-def drawn(chart: str) -> dict[str, ET.Element]:
-    """The drawing for each size."""
-    return dict(zip(SIZES, drawings(chart), strict=True))

@@ -87,7 +87,7 @@ def test_a_simulation_from_the_form_to_its_figures(query: Query, reviewer: Any) 
     page = client.get(f"/simulations/{job.pk}/").content.decode()
     assert "4 of 40 images are relevant. All 40 embedded images of the filter were judged." in page
     assert all(text in page for text in ("Order that learns", "certificate:0.6", "WSS@95"))
-    assert len(drawings(page)) == 3
+    assert len(drawings(page)) == 1
     file = io.StringIO(client.get(f"/simulations/{job.pk}/figures.csv").content.decode())
     rows = list(csv.DictReader(file))
     assert len(rows) == 9
