@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -13,25 +14,37 @@ from django.http import HttpRequest
 from core.errors import FileRefused, Invalid, Refused
 
 
-@contextmanager
-def refusal_in_message(request: HttpRequest) -> Iterator[None]:
+def refusal_in_message(request: HttpRequest) -> AbstractContextManager[Any, bool]:
     """Leave the block at a refusal, which the next page shows as a message."""
-    try:
-        yield
-    except Refused as error:
-        messages.error(request, str(error))
-    except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
+
+    def show(error: Refused | ValidationError) -> None:
+        text = " ".join(error.messages) if isinstance(error, ValidationError) else str(error)
+        messages.error(request, text)
+
+    return _Shown(show)
 
 
-@contextmanager
-def refusal_in_form(form: BaseForm) -> Iterator[None]:
+def refusal_in_form(form: BaseForm) -> AbstractContextManager[Any, bool]:
     """Leave the block at a refusal, which the form shows at its fields, or above them."""
-    try:
-        yield
-    except (Refused, ValidationError) as error:
+
+    def show(error: Refused | ValidationError) -> None:
         for name, texts in _by_field(error).items():
             form.add_error(name if name in form.fields else None, list(texts))
+
+    return _Shown(show)
+
+
+class _Shown(AbstractContextManager[Any, bool]):
+    """Unlike a generator's context, typed as one after whose block the code goes on."""
+
+    def __init__(self, show: Callable[[Refused | ValidationError], None]) -> None:
+        self.show = show
+
+    def __exit__(self, _kind: object, error: object, _traceback: object) -> bool:
+        if not isinstance(error, Refused | ValidationError):
+            return False
+        self.show(error)
+        return True
 
 
 def _by_field(error: Refused | ValidationError) -> Mapping[str, Sequence[str]]:
