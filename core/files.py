@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from core.errors import Refused
+
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _CLOSED = 0o077
@@ -68,7 +70,7 @@ def whole_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         sync_path(path.parent)
 
 
-class TargetRefused(Exception):
+class TargetRefused(Refused):
     """The directory can't be written; the message says why and what to do."""
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from core.errors import Refused
 
-class CurationRefused(Exception):
+
+class CurationRefused(Refused):
     """A source or a setting is refused as a whole."""
 
     def __init__(self, file: str, reason: str) -> None:

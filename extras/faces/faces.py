@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image as PillowImage
 
+from core.errors import Refused
 from retrieval.corpus.models import Image
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import is_withdrawn
@@ -24,7 +25,7 @@ from retrieval.images.files import ImageGone, ImageRef, RootUnavailable, display
 Detector = Callable[[np.ndarray], list[float]]
 
 
-class NoDetector(Exception):
+class NoDetector(Refused):
     """OpenCV or its model isn't there."""
 
 
