@@ -1,6 +1,6 @@
 """What extras add to the pages and files of the apps: plain lists that an extra's
 `AppConfig.ready` appends to. Kinds of jobs have `core.jobs.kinds.job_handler`, formats of a release
-`releases.formats.registry.FORMATS`.
+`releases.formats.registry.FORMATS`, blind queues `labeling.judging.blind.BLIND_KINDS`.
 """
 
 from __future__ import annotations

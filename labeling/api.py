@@ -56,7 +56,8 @@ from labeling.queries.models import Assignment, Query
 from labeling.review.overview import QueryOverview, overview_of, queries_filtered
 from labeling.review.selectors import OpenPoint, given_up, left_open
 from labeling.studio.api import StudioActions
-from labeling.studio.audit import AuditActions, OpinionActions, RequestedActions
+from labeling.studio.audit import AuditActions
+from labeling.studio.blind import CheckActions
 
 STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note", "give_up"})
 
@@ -97,9 +98,8 @@ class QueryViewSet(
     LearningActions,
     StudioActions,
     AuditActions,
-    OpinionActions,
+    CheckActions,
     CommentActions,
-    RequestedActions,
     BoxActions,
     GenericViewSet[Query],
 ):

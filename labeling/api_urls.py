@@ -4,6 +4,8 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from labeling.api import QueryViewSet
+from labeling.judging.blind import BLIND_KINDS
+from labeling.studio.blind import BlindDrawsView, BlindQueueView
 from labeling.studio.preferences import LabelingPreferencesView
 
 router = SimpleRouter(use_regex_path=False)
@@ -17,3 +19,9 @@ urlpatterns = [
         name="api-labeling-preferences",
     ),
 ]
+for kind in BLIND_KINDS:
+    address, name = f"queries/<id:pk>/{kind.name}/", kind.api_name
+    urlpatterns += [
+        path(address, BlindQueueView.as_view(), {"kind": kind}, name=name),
+        path(f"{address}draws/", BlindDrawsView.as_view(), {"kind": kind}, name=f"{name}-draws"),
+    ]

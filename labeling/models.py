@@ -5,21 +5,21 @@ from labeling.audits.models import (
     DrawKey,
     DrawRound,
     ReleaseAudit,
-    ReleaseDraw,
     ReleaseKey,
 )
+from labeling.blind.models import MarkedCheck, OpinionKey
 from labeling.boxes.models import BoxSet
 from labeling.candidates.models import Candidate, CandidateList, PoolRanking
 from labeling.comments.models import Comment, Mention, Thread
 from labeling.guidance.models import HowToLabel, Introduction
-from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.judging.models import BlindItem, Judgment, JudgmentEvent
 from labeling.learning.models import Revision
-from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey, RequestedImage
 from labeling.queries.models import Assignment, Query, QueryEdit, QueryExample, QueryTransition
 from labeling.studio.models import LabelingPreferences
 
 __all__ = [
     "Assignment",
+    "BlindItem",
     "BoxSet",
     "Candidate",
     "CandidateList",
@@ -34,7 +34,6 @@ __all__ = [
     "LabelingPreferences",
     "MarkedCheck",
     "Mention",
-    "Opinion",
     "OpinionKey",
     "PoolRanking",
     "Query",
@@ -42,9 +41,7 @@ __all__ = [
     "QueryExample",
     "QueryTransition",
     "ReleaseAudit",
-    "ReleaseDraw",
     "ReleaseKey",
-    "RequestedImage",
     "Revision",
     "Thread",
 ]

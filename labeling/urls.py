@@ -5,6 +5,7 @@ from django.urls import path
 from labeling import views
 from labeling.boxes import views as boxes
 from labeling.guidance import views as guidance
+from labeling.judging.blind import BLIND_KINDS
 from labeling.lifecycle import benchmark_views
 from labeling.lifecycle import views as query_views
 
@@ -17,11 +18,6 @@ urlpatterns = [
     path("practice/queries/", guidance.practice_query, name="practice-query"),
     path("queries/<id:pk>/label/", views.label, name="query-label"),
     path("queries/<id:pk>/audit/", views.audit, name="query-audit"),
-    *(
-        path(f"queries/<id:pk>/{kind}/", views.blind, {"kind": kind}, name=f"query-{kind}")
-        for kind in views.BLIND
-    ),
-    *(path(f"{kind}/", views.blind_next, {"kind": kind}, name=kind) for kind in views.BLIND),
     path("agreement/", views.agreement, name="agreement"),
     path("people/<id:pk>/labeling/", views.person_labeling, name="person-labeling"),
     path("queries/<id:pk>/review/", views.review, name="query-review"),
@@ -46,3 +42,9 @@ urlpatterns = [
     path("queries/<id:pk>/team/", query_views.query_team, name="query-team"),
     path("queries/<id:pk>/refresh/", query_views.query_refresh, name="query-refresh"),
 ]
+for kind in BLIND_KINDS:
+    page, of_query = kind.name, f"queries/<id:pk>/{kind.name}/"
+    urlpatterns += [
+        path(f"{page}/", views.blind_next, {"kind": kind}, name=page),
+        path(of_query, views.blind, {"kind": kind}, name=f"query-{page}"),
+    ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -17,19 +17,18 @@ from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
-from labeling.audits.release_selectors import queries_to_audit
 from labeling.audits.selectors import audit_aim
+from labeling.blind.selectors import queries_waiting
 from labeling.comments.selectors import mentions_waiting
 from labeling.guidance.selectors import introduction_of, needs_introduction
 from labeling.guidance.views import how_to_label_context
-from labeling.judging.access import auditing_problem, can_judge, get_query_for, requested_problem
+from labeling.judging.access import blind_problem, can_judge, get_query_for
+from labeling.judging.agreement import agreement_rows, diagnoses, patterns, standing_of
+from labeling.judging.blind import BLIND_KINDS, BlindKind
 from labeling.judging.grades import HIGHEST, LEAST_RELEVANT, REASONS, grade_names
+from labeling.judging.people import fast_pages_of, months_of, pace_of
 from labeling.learning.revisions import orders_open_to
 from labeling.lifecycle.assignments import still_labeling
-from labeling.opinions.agreement import agreement_rows, diagnoses, patterns, standing_of
-from labeling.opinions.people import fast_pages_of, months_of, pace_of
-from labeling.opinions.requested import queries_with_requested
-from labeling.opinions.selectors import opinion_problem, queries_for_opinions
 from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
@@ -52,27 +51,6 @@ COLUMNS = [
     ("streak", "Streak", "numeric"),
     ("last_activity", "Last active", ""),
 ]
-
-
-class BlindQueueKind(NamedTuple):
-    """Images of queries that people judge without what is known of them."""
-
-    waiting: Callable[[Any], list[tuple[Query, int]]]
-    """The queries in which some wait for a person, with how many images."""
-    problem: Callable[[Any, Query], str]
-    """Why a person may not judge those of a query; empty if they may."""
-    words: str
-    """What the dashboard says of so many images."""
-
-
-#: By their addresses.
-BLIND: Final = {
-    "release-audit": BlindQueueKind(queries_to_audit, auditing_problem, "left to audit"),
-    "second-opinions": BlindQueueKind(
-        queries_for_opinions, opinion_problem, "left for a second opinion"
-    ),
-    "requested": BlindQueueKind(queries_with_requested, requested_problem, "of runs left to judge"),
-}
 SORTS = [f"{sign}{key}" for key in SORT_KEYS for sign in ("", "-")]
 FILTERS = ("search", "state", "split", "category", "benchmark")
 # The actions whose keys the help page lists; the labeling page lists all.
@@ -146,10 +124,10 @@ def dashboard(request: HttpRequest) -> HttpResponse:
 
 def _blind_waiting(user: Any) -> Iterator[dict[str, Any]]:
     """What waits for a person in each blind queue."""
-    for kind, queue in BLIND.items():
-        if waiting := queue.waiting(user):
+    for kind in BLIND_KINDS:
+        if waiting := queries_waiting(kind, user):
             images = sum(count for _, count in waiting)
-            yield {"kind": kind, "words": queue.words, "images": images, "queries": len(waiting)}
+            yield {"kind": kind, "images": images, "queries": len(waiting)}
 
 
 @login_required
@@ -182,21 +160,21 @@ def audit(request: HttpRequest, pk: int) -> HttpResponse:
 
 @login_required
 @require_safe
-def blind_next(request: HttpRequest, kind: str) -> HttpResponse:
+def blind_next(request: HttpRequest, kind: BlindKind) -> HttpResponse:
     """To the first query in which images of a blind queue wait for the person, else to the
     dashboard.
     """
     require_role(request.user, Role.ANNOTATOR)
-    waiting = BLIND[kind].waiting(request.user)
-    return redirect(f"query-{kind}", waiting[0][0].pk) if waiting else redirect("dashboard")
+    waiting = queries_waiting(kind, request.user)
+    return redirect(f"query-{kind.name}", waiting[0][0].pk) if waiting else redirect("dashboard")
 
 
 @login_required
 @require_safe
-def blind(request: HttpRequest, pk: int, kind: str) -> HttpResponse:
+def blind(request: HttpRequest, pk: int, kind: BlindKind) -> HttpResponse:
     """The labeling page over a query's images that are shown without what is known of them."""
     query = get_query_for(request.user, pk)
-    if BLIND[kind].problem(request.user, query):
+    if blind_problem(kind, request.user, query):
         return redirect("query-detail", pk=pk)
     return _studio(request, query, audit=True, blind=kind)
 

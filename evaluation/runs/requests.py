@@ -10,7 +10,7 @@ from core.errors import Conflict
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import release_data
 from evaluation.runs.services import rankings_on
-from labeling.opinions.requested import images_request
+from labeling.blind.requests import images_request
 from labeling.queries.models import Query
 
 #: How many of a run's first images are judged for each query, and the most that can be.

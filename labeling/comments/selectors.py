@@ -12,14 +12,12 @@ from typing import Any, Final
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from core.access import Role, at_least
-from labeling.audits import release_selectors as audits
 from labeling.audits.models import Draw
 from labeling.candidates.models import Candidate
 from labeling.comments.models import Comment, Mention, Thread
 from labeling.judging.access import queries_visible_to
+from labeling.judging.blind import BLIND_KINDS, votes_on_it, waiting_for
 from labeling.judging.models import Judgment
-from labeling.opinions import selectors as opinions
-from labeling.opinions.requested import requested_waiting
 from labeling.queries.models import Query
 
 #: On a dashboard.
@@ -34,12 +32,12 @@ def hidden_from(user: Any, *, query: Any, image: Any) -> Q:
     judged = Exists(Judgment.objects.filter(query=query, image=image, annotator=user))
     if not at_least(user, Role.REVIEWER):
         return Q(~judged)
-    undecided = {"query__state__in": (Query.State.OPEN, Query.State.SUBMITTED)}
-    drawn = Draw.objects.filter(~Exists(audits.votes_on_it()))
-    blind = Q(Exists(requested_waiting().filter(query=query, image=image)))
-    for waiting in (audits.waiting_for(user), opinions.waiting_for(user), drawn):
-        blind |= Q(Exists(waiting.filter(query=query, image=image, **undecided)))
-    return ~Q(judged) & blind
+    goes_on = Q(query__state__in=(Query.State.OPEN, Query.State.SUBMITTED))
+    drawn = Draw.objects.filter(goes_on, ~Exists(votes_on_it()), query=query, image=image)
+    # Once a query is decided, nobody judges the others blindly any more.
+    after = [kind.name for kind in BLIND_KINDS if kind.judged_in(Query.State.COMPLETE)]
+    blind = waiting_for(user).filter(goes_on | Q(kind__in=after), query=query, image=image)
+    return ~Q(judged) & (Exists(drawn) | Exists(blind))
 
 
 def is_hidden(user: Any, query: Query, image_id: int | None) -> bool:

@@ -5,31 +5,26 @@ from __future__ import annotations
 from types import EllipsisType
 from typing import Any, Final
 
-from django.apps import apps
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from core.access import Role, at_least, role_of
 from core.errors import QueryGone
 from core.sql import fetch_all
+from labeling.judging.blind import BLIND_KINDS, BlindKind, waiting_for_anybody
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.judging.parts import closed_to
 from labeling.queries.benchmarks import benchmarks_of
 from labeling.queries.models import Assignment, Benchmark, Query, QueryTransition
-from retrieval.flags.selectors import is_withdrawn
-
-#: In which images that runs request are judged: without reopening a query.
-REQUESTED_STATES: Final = (Query.State.OPEN, Query.State.SUBMITTED, Query.State.COMPLETE)
 
 
 def queries_visible_to(user: Any) -> QuerySet[Query]:
     """The queries that exist for the user.
 
     Reviewers and admins see all; annotators, of their benchmarks, the open ones (those for assigned
-    people only if they are assigned), those that they have judged for or handed in, submitted ones
-    in which draws of a release's audit wait for somebody's judgment, or labels of somebody else for
-    a second opinion, submitted and complete ones in which images that runs request wait, and
-    complete ones that ask for boxes; nobody else any.
+    people only if they are assigned), those that they have judged for or handed in, those in which
+    images wait to be judged blindly (`BlindKind.visible_in`), and complete ones that ask for boxes;
+    nobody else any.
     """
     queries = Query.objects.all()
     if at_least(user, Role.REVIEWER):
@@ -39,23 +34,14 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     # Events, not judgments: annotators who took all of theirs back have still judged.
     judged = JudgmentEvent.objects.filter(query=OuterRef("pk"), annotator=user)
     handed_in = QueryTransition.objects.filter(query=OuterRef("pk"), made_by=user)
-    votes = Judgment.objects.filter(query=OuterRef("query"), image=OuterRef("image"))
-    # By name: audits build on this module.
-    draws = apps.get_model("labeling", "ReleaseDraw").objects.filter(query=OuterRef("pk"))
-    to_audit = draws.filter(~Exists(votes), ~is_withdrawn("image"), seed_for=None)
-    opinions = apps.get_model("labeling", "Opinion").objects.filter(query=OuterRef("pk"))
-    others = votes.exclude(annotator=OuterRef("first_by"))
-    to_second = opinions.filter(~Exists(others), ~is_withdrawn("image"), check_for=None)
-    waiting = Exists(to_audit) | Exists(to_second.exclude(first_by=user))
-    to_judge = Q(state=Query.State.SUBMITTED) & waiting
-    requested = apps.get_model("labeling", "RequestedImage").objects.filter(query=OuterRef("pk"))
-    of_runs = Exists(requested.filter(~Exists(votes), ~is_withdrawn("image")))
-    to_judge_of_runs = Q(state__in=REQUESTED_STATES) & of_runs
+    blind = waiting_for_anybody().filter(query=OuterRef("pk")).exclude(not_for=user)
     assigned = Assignment.objects.filter(query=OuterRef("pk"), annotator=user)
     to_label = Q(state=Query.State.OPEN) & (Q(assigned_only=False) | Exists(assigned))
     own = to_label | Exists(judged) | Exists(handed_in)
     to_box = Q(state=Query.State.COMPLETE) & ~Q(boxes=Query.Boxes.NONE)
-    every = own | to_judge | to_judge_of_runs | to_box
+    every = Q(own | to_box)
+    for kind in BLIND_KINDS:
+        every |= Q(state__in=kind.visible_in) & Exists(blind.filter(kind=kind.name))
     return queries.filter(every, benchmark__in=benchmarks_of(user))
 
 
@@ -176,23 +162,15 @@ _CLOSED: Final = {
 }
 
 
-def auditing_problem(user: Any, query: Query) -> str:
-    """Why the user may not judge what a release's audits drew of the query, or give second
-    opinions on it; an empty string if they may. Unlike other judging it goes on after one's
-    hand-in, and until a submitted query is decided on.
+def blind_problem(kind: BlindKind, user: Any, query: Query) -> str:
+    """Why the user may not judge images of a blind kind now; an empty string if they may. Unlike
+    other judging it goes on after one's hand-in.
     """
-    open_states = (Query.State.OPEN, Query.State.SUBMITTED)
-    if at_least(user, Role.ANNOTATOR) and query.state in open_states:
-        return ""
-    return judging_problem(user, query)
-
-
-def requested_problem(user: Any, query: Query) -> str:
-    """Why the user may not judge what runs request of the query; an empty string if they may: also
-    after one's hand-in, and after the query is complete.
-    """
-    if at_least(user, Role.ANNOTATOR) and query.state in REQUESTED_STATES:
-        return ""
+    if at_least(user, Role.ANNOTATOR):
+        if query.state in kind.offered_in:
+            return ""
+        if query.state == Query.State.OPEN:
+            return f"{kind.title}: images are shown once the query is submitted."
     return judging_problem(user, query)
 
 

@@ -1,4 +1,4 @@
-"""Judgments and their history."""
+"""Judgments and their history, and what people judge blindly."""
 
 from __future__ import annotations
 
@@ -186,3 +186,82 @@ class JudgmentEvent(models.Model):
     def __str__(self) -> str:
         change = f"{self.previous or 'none'} → {self.relevance or 'none'}"
         return f"{self.query_id}/{self.image_id}: {change}"
+
+
+class BlindItem(models.Model):
+    """An image of a query that people judge without knowing why: by its kind (`judging.blind`) what
+    a release's audit drew, a label of somebody else, or what a run requests. Or one that is known
+    already, to see whether a person recognizes it: a seed of an audit, a check among opinions. Only
+    `displayed_at` changes, once.
+    """
+
+    # No index of its own: the unique constraints begin with it.
+    query = models.ForeignKey(
+        Query, on_delete=models.CASCADE, related_name="blind_items", db_index=False
+    )
+    kind = models.CharField(max_length=40)
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+")
+    only_for = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="+",
+        help_text="who is to recognize it, a seed or a check; empty for anybody",
+    )
+    not_for = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="+",
+        help_text="who gave the first label",
+    )
+    place = models.BigIntegerField(help_text="random: people see them in this order")
+    made_at = models.DateTimeField(auto_now_add=True)
+    displayed_at = models.DateTimeField(
+        null=True, help_text="to anybody, or published; empty before"
+    )
+    audit = models.ForeignKey(
+        "labeling.ReleaseAudit",
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="draws",
+        help_text="of a release's audit",
+    )
+    relevance = models.CharField(
+        max_length=12,
+        choices=Relevance,
+        blank=True,
+        help_text="of a second opinion the first label, of a check its answer",
+    )
+    probability = models.FloatField(
+        null=True, help_text="of a second opinion that the hash chose: with which"
+    )
+    boundary = models.BooleanField(default=False, help_text="chosen for its score")
+    requested_for = models.CharField(
+        max_length=300,
+        blank=True,
+        help_text="the first run that it was requested for; hidden from annotators",
+    )
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["query", "place", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["query", "kind", "image"],
+                condition=models.Q(only_for=None),
+                name="blind_item_once",
+            ),
+            models.UniqueConstraint(
+                fields=["query", "kind", "image", "only_for"], name="blind_item_once_a_person"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(only_for=None) | models.Q(not_for=None),
+                name="blind_item_only_or_not_for",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}/{self.image_id}: {self.kind}"

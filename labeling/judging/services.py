@@ -13,15 +13,11 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max, Q
 
-from core.access import Role, role_of
+from core.access import Role, at_least, role_of
 from core.locks import lock_key, transaction_lock
 from labeling.candidates.services import lock_query_shared
-from labeling.judging.access import (
-    auditing_problem,
-    judging_problem,
-    part_of,
-    requested_problem,
-)
+from labeling.judging.access import judging_problem, part_of
+from labeling.judging.blind import BLIND_KINDS, BlindKind, offered_to
 from labeling.judging.grades import grade_names, relevance_of
 from labeling.judging.models import JudgmentEvent, Relevance
 from labeling.judging.parts import closed_to
@@ -52,8 +48,7 @@ class RefusalCode(StrEnum):
     NOT_IN_LIST = "not_in_list"
     """The image isn't in the query's candidate list, or a new list is being made."""
     NOT_DRAWN = "not_drawn"
-    """No audit of the query has drawn the image, and it isn't among its second opinions or what
-    runs request."""
+    """No audit of the query has drawn the image, and none of its blind queues has shown it."""
     CONFLICT = "conflict"
     """The current judgment isn't the one that the client expects."""
     INVALID = "invalid"
@@ -127,12 +122,12 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     could be when they acted and nobody has decided on it since (`_closed_at`), its grade is one
     that the query asks for and means the relevance that comes with it, its image isn't withdrawn
     and is in the current list (source "list"), drawn by an audit of the query (source "audit"),
-    among its second opinions ("second"; these, and what a release's audit shows to the person, are
-    judged after their hand-in too), requested by a run ("run", also of a complete query) or in the
-    corpus (the others), and the current judgment is the one that the client expects or equals the
-    new one; items apply one after another. Taking back a judgment that isn't there is stored too,
-    so that a repeat is recognized. Raises ValueError for more than LARGEST_BATCH items and
-    QueryGone, also where the query's benchmark is of others.
+    shown to the person in a blind queue (sources "audit", "second" and "run"; judged after their
+    hand-in too, as long as `BlindKind.judged_in` says) or in the corpus (the others), and the
+    current judgment is the one that the client expects or equals the new one; items apply one after
+    another. Taking back a judgment that isn't there is stored too, so that a repeat is recognized.
+    Raises ValueError for more than LARGEST_BATCH items and QueryGone, also where the query's
+    benchmark is of others.
 
     Where a query asks for a number of people, the first judgment takes a place and makes the row of
     the part.
@@ -156,7 +151,6 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
         query=query, annotator=annotator, image_ids=[item.image_id for item in items]
     )
     drawn, blind = _offered(query, annotator, items)
-    offered = drawn | blind
     takes_place = part is None and bool(query.annotators_wanted) and _is_open_to(annotator, query)
     if takes_place:
         transaction_lock(lock_key("places", query.pk))
@@ -176,14 +170,12 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
             outcomes.append(_refused(item, facts, RefusalCode.INVALID, detail))
             continue
         met = (item.source, item.image_id)
-        shut = closed
-        if met in blind:
-            of_run = item.source == JudgmentSource.RUN
-            shut = (requested_problem if of_run else auditing_problem)(annotator, query)
+        goes_on = met in blind and blind[met].judged_in(query.state)
+        shut = "" if goes_on and at_least(annotator, Role.ANNOTATOR) else closed
         if refusal := _refusal(item, facts, "" if in_time else shut, query):
             outcomes.append(_refused(item, facts, *refusal))
             continue
-        if item.source in DRAWN and met not in offered:
+        if item.source in DRAWN and met not in drawn and met not in blind:
             outcomes.append(_refused(item, facts, RefusalCode.NOT_DRAWN, _NOT_DRAWN))
             continue
         event = writer.add(
@@ -218,28 +210,23 @@ Met = tuple[str, int]
 
 def _offered(
     query: Query, annotator: Any, items: Sequence[JudgmentInput]
-) -> tuple[set[Met], set[Met]]:
-    """Where items say that they met what: what the query's audits have drawn, and what blind queues
-    have displayed that are this person's too (a release's audits, second opinions, what runs
-    request).
+) -> tuple[set[Met], dict[Met, BlindKind]]:
+    """What items say that they met and the query's audits have drawn, and what blind queues have
+    displayed that is this person's too.
     """
-    met = {source: {one.image_id for one in items if one.source == source} for source in DRAWN}
-    drawn: set[Met] = set()
-    blind: set[Met] = set()
-    if images := met[JudgmentSource.AUDIT]:
-        found = query.draws.filter(image__in=images).values_list("image", flat=True)
-        drawn = {(JudgmentSource.AUDIT, one) for one in found}
-        own = Q(seed_for=None) | Q(seed_for=annotator)
-        shown = query.release_draws.filter(own, image__in=images, displayed_at__isnull=False)
-        blind |= {(JudgmentSource.AUDIT, one) for one in shown.values_list("image", flat=True)}
-    if images := met[JudgmentSource.SECOND]:
-        own = (Q(check_for=None) & ~Q(first_by=annotator)) | Q(check_for=annotator)
-        offered = query.opinions.filter(own, image__in=images, displayed_at__isnull=False)
-        blind |= {(JudgmentSource.SECOND, one) for one in offered.values_list("image", flat=True)}
-    if images := met[JudgmentSource.RUN]:
-        requested = query.requested_images.filter(image__in=images, displayed_at__isnull=False)
-        blind |= {(JudgmentSource.RUN, one) for one in requested.values_list("image", flat=True)}
-    return drawn, blind
+    images = {item.image_id for item in items if item.source in DRAWN}
+    if not images:
+        return set(), {}
+    drawn = query.draws.filter(image__in=images).values_list("image", flat=True)
+    kinds = {kind.name: kind for kind in BLIND_KINDS}
+    shown = query.blind_items.filter(
+        offered_to(annotator), kind__in=kinds, image__in=images, displayed_at__isnull=False
+    )
+    met = [(kinds[kind], image) for kind, image in shown.values_list("kind", "image")]
+    return (
+        {(JudgmentSource.AUDIT, image) for image in drawn},
+        {(kind.source, image): kind for kind, image in met},
+    )
 
 
 def _revisions(query: Query, annotator: Any, items: Sequence[JudgmentInput]) -> set[int | None]:

@@ -12,8 +12,9 @@ from django.db.models import Max, ProtectedError, Q
 from core.access import Role, at_least, role_of
 from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
-from labeling.audits.release_services import release_audit_ensure
 from labeling.audits.services import draw_key_ensure
+from labeling.blind.opinions import opinion_key_ensure, opinions_draw
+from labeling.blind.release_audits import release_audit_ensure
 from labeling.candidates.rules import parse_rule
 from labeling.candidates.selectors import filter_species_ids, models_in_use
 from labeling.candidates.services import list_ensure, lock_query
@@ -25,7 +26,6 @@ from labeling.lifecycle.assignments import (
     still_labeling,
 )
 from labeling.lifecycle.mail import mail_assigned
-from labeling.opinions.services import opinion_key_ensure, opinions_draw
 from labeling.queries.categories import ICONIC_GROUPS
 from labeling.queries.models import Benchmark, Query, QueryEdit, QueryTransition
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
@@ -218,8 +218,8 @@ def query_transition(
     whoever still labels. With `give_up`, a code of Query.RejectReason, anybody hands in for a
     reviewer to reject the query; only the reason "other" needs a note then. Where the query isn't
     given up, its audit for the next release is drawn at the first of these
-    (`audits.release_services`), and once it is submitted, what gets a second opinion
-    (`opinions.services`).
+    (`blind.release_audits`), and once it is submitted, what gets a second opinion
+    (`blind.opinions`).
 
     A query that nobody has judged for can't be completed, and one that leaves something open
     (`review.selectors.left_open`) only with a note that says why; the query keeps both until it is

@@ -298,25 +298,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Opinion',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('relevance', models.CharField(choices=[('relevant', 'Relevant'), ('not_relevant', 'Not relevant'), ('unsure', 'Unsure')], help_text="the first label; a check's answer", max_length=12)),
-                ('probability', models.FloatField(help_text="with which the hash chose it; empty where it didn't", null=True)),
-                ('boundary', models.BooleanField(help_text='chosen for its score')),
-                ('place', models.BigIntegerField(help_text='random: people see them in this order')),
-                ('drawn_at', models.DateTimeField(auto_now_add=True)),
-                ('displayed_at', models.DateTimeField(help_text='to anybody; empty before', null=True)),
-                ('check_for', models.ForeignKey(help_text='whom it checks; empty for a second opinion', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('first_by', models.ForeignKey(help_text='who gave the first label; empty for a check', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('image', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='retrieval.image')),
-                ('query', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='opinions', to='labeling.query')),
-            ],
-            options={
-                'ordering': ['query', 'place', 'pk'],
-            },
-        ),
-        migrations.CreateModel(
             name='PoolRanking',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -396,21 +377,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='ReleaseDraw',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('place', models.BigIntegerField(help_text='random: auditors see them in this order')),
-                ('displayed_at', models.DateTimeField(help_text='to anybody, or published; empty before', null=True)),
-                ('audit', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='draws', to='labeling.releaseaudit')),
-                ('image', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='retrieval.image')),
-                ('query', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='release_draws', to='labeling.query')),
-                ('seed_for', models.ForeignKey(help_text='empty for a draw', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-            ],
-            options={
-                'ordering': ['query', 'place', 'pk'],
-            },
-        ),
-        migrations.CreateModel(
             name='ReleaseKey',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -430,19 +396,27 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='audits', to='labeling.releasekey'),
         ),
         migrations.CreateModel(
-            name='RequestedImage',
+            name='BlindItem',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('requested_for', models.CharField(help_text='the first run that it was requested for; hidden from annotators', max_length=300)),
-                ('requested_at', models.DateTimeField(auto_now_add=True)),
+                ('kind', models.CharField(max_length=40)),
                 ('place', models.BigIntegerField(help_text='random: people see them in this order')),
-                ('displayed_at', models.DateTimeField(help_text='to anybody; empty before', null=True)),
+                ('made_at', models.DateTimeField(auto_now_add=True)),
+                ('displayed_at', models.DateTimeField(help_text='to anybody, or published; empty before', null=True)),
+                ('relevance', models.CharField(blank=True, choices=[('relevant', 'Relevant'), ('not_relevant', 'Not relevant'), ('unsure', 'Unsure')], help_text='of a second opinion the first label, of a check its answer', max_length=12)),
+                ('probability', models.FloatField(help_text='of a second opinion that the hash chose: with which', null=True)),
+                ('boundary', models.BooleanField(default=False, help_text='chosen for its score')),
+                ('requested_for', models.CharField(blank=True, help_text='the first run that it was requested for; hidden from annotators', max_length=300)),
+                ('audit', models.ForeignKey(help_text="of a release's audit", null=True, on_delete=django.db.models.deletion.CASCADE, related_name='draws', to='labeling.releaseaudit')),
                 ('image', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='retrieval.image')),
-                ('query', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='requested_images', to='labeling.query')),
+                ('not_for', models.ForeignKey(help_text='who gave the first label', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('only_for', models.ForeignKey(help_text='who is to recognize it, a seed or a check; empty for anybody', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('query', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='blind_items', to='labeling.query')),
                 ('requested_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'ordering': ['query', 'place', 'pk'],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('only_for', None)), fields=('query', 'kind', 'image'), name='blind_item_once'), models.UniqueConstraint(fields=('query', 'kind', 'image', 'only_for'), name='blind_item_once_a_person'), models.CheckConstraint(condition=models.Q(('only_for', None), ('not_for', None), _connector='OR'), name='blind_item_only_or_not_for')],
             },
         ),
         migrations.CreateModel(
@@ -639,18 +613,6 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('query', 'image'), name='marked_check_once'),
         ),
         migrations.AddConstraint(
-            model_name='opinion',
-            constraint=models.UniqueConstraint(condition=models.Q(('check_for', None)), fields=('query', 'image'), name='opinion_image_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='opinion',
-            constraint=models.UniqueConstraint(fields=('query', 'image', 'check_for'), name='opinion_check_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='opinion',
-            constraint=models.CheckConstraint(condition=models.Q(('first_by', None), ('check_for', None), _connector='XOR'), name='opinion_second_or_check'),
-        ),
-        migrations.AddConstraint(
             model_name='poolranking',
             constraint=models.UniqueConstraint(fields=('list', 'place'), name='pool_ranking_place_unique'),
         ),
@@ -659,20 +621,8 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('query', 'image'), name='query_example_once'),
         ),
         migrations.AddConstraint(
-            model_name='releasedraw',
-            constraint=models.UniqueConstraint(condition=models.Q(('seed_for', None)), fields=('query', 'image'), name='release_draw_image_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='releasedraw',
-            constraint=models.UniqueConstraint(fields=('query', 'image', 'seed_for'), name='release_draw_seed_once'),
-        ),
-        migrations.AddConstraint(
             model_name='releaseaudit',
             constraint=models.UniqueConstraint(fields=('query', 'number'), name='release_audit_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='requestedimage',
-            constraint=models.UniqueConstraint(fields=('query', 'image'), name='requested_image_once'),
         ),
         migrations.AddConstraint(
             model_name='revision',

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from labeling.candidates.rules import Certificate, Evidence, RuleState, Streak
+from labeling.judging.people import pace_of
 from labeling.judging.progress import hand_in_rule
-from labeling.opinions.people import pace_of
 from labeling.queries.models import Query
 from labeling.review.overview import QueryOverview, queries_overview
 

@@ -12,14 +12,13 @@ from django.db.models import Count, F, Q
 
 from core.access import Role, at_least
 from labeling.audits.hand_in import hand_in_state
-from labeling.audits.release_selectors import draws_waiting
 from labeling.candidates.models import Candidate
 from labeling.candidates.stopping import RELEVANT
+from labeling.judging.blind import BLIND_KINDS, waiting_for_anybody
 from labeling.judging.consensus import Vote, consensus
 from labeling.judging.models import Judgment, Relevance
 from labeling.judging.progress import progress
 from labeling.judging.reliability import Reliability, reliability
-from labeling.opinions.selectors import opinions_waiting
 from labeling.queries.models import Assignment, Query
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import is_withdrawn
@@ -75,7 +74,7 @@ class OpenPoint:
     """Something that a completion of a query would leave open."""
 
     kind: str
-    """"rule", "unsure", "disputed", "audit" or "second"."""
+    """"rule", "unsure", "disputed", or the source of what waits to be judged blindly."""
     count: int
     """Of images; 0 for the rule."""
     text: str
@@ -84,8 +83,7 @@ class OpenPoint:
 
 def left_open(query: Query) -> list[OpenPoint]:
     """What completing the query now would leave open: its rule where the consensus doesn't meet it,
-    those of `images_to_review` that nobody has decided, what is left of the audit for the next
-    release, and second opinions that wait.
+    those of `images_to_review` that nobody has decided, and what waits to be judged blindly.
     """
     found = []
     rule = hand_in_state(query, progress(query).stop)
@@ -96,13 +94,13 @@ def left_open(query: Query) -> list[OpenPoint]:
         if count := doubts[kind]:
             images = "1 image is" if count == 1 else f"{count:,} images are"
             found.append(OpenPoint(kind, count, f"{images} {kind}."))
-    if count := draws_waiting(query):
-        images = "1 image" if count == 1 else f"{count:,} images"
-        text = f"{images} of the release's audit left to judge; unjudged, each counts as a hit."
-        found.append(OpenPoint("audit", count, text))
-    if count := opinions_waiting().filter(query=query).count():
-        images = "1 image waits" if count == 1 else f"{count:,} images wait"
-        found.append(OpenPoint("second", count, f"{images} for a second opinion."))
+    for blind in BLIND_KINDS:
+        waiting = waiting_for_anybody().filter(query=query, kind=blind.name)
+        if blind.left_open and (count := waiting.count()):
+            one = count == 1
+            images, wait = "1 image" if one else f"{count:,} images", "waits" if one else "wait"
+            text = blind.left_open.format(images=images, wait=wait)
+            found.append(OpenPoint(blind.source, count, text))
     return found
 
 

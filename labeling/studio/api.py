@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from core.access import Role, names_hidden_from, require_role
 from core.api.parameters import parameters
 from labeling.audits.hand_in import hand_in_state
+from labeling.blind.opinions import list_problem
 from labeling.candidates.selectors import list_status
 from labeling.candidates.serializers import ListSerializer
 from labeling.judging.access import can_judge, counted_for, get_query_for, query_and_part
@@ -23,7 +24,6 @@ from labeling.judging.progress import progress
 from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.judging.services import latest_event
 from labeling.lifecycle.examples import example_pin, example_unpin
-from labeling.opinions.selectors import list_problem
 from labeling.queries.models import Query
 from labeling.studio.candidates import candidates_at, review_candidates, similar_images
 from labeling.studio.filters import CandidateFilter, facets, matching_ranks

@@ -10,9 +10,10 @@ import numpy as np
 from django.db.models import OuterRef, Q, Subquery
 
 from labeling.audits.models import Draw, DrawRound
-from labeling.audits.release_selectors import populations
 from labeling.audits.selectors import contested_label, unpacked
+from labeling.blind.release_audits import populations
 from labeling.candidates.models import Candidate
+from labeling.judging.models import BlindItem
 from labeling.judging.progress import consensus_on
 from labeling.queries.models import Benchmark, Query
 from releases.making.labels import complete_queries
@@ -89,9 +90,10 @@ def released_release_audits(
     """The audits for releases of each query that has any, what they could select, and their seeds,
     by query id; of queries that aren't completed, those of which something was displayed.
     """
+    shown = BlindItem.objects.filter(audit__isnull=False, displayed_at__isnull=False)
     queries = (
         Query.objects.filter(release_audits__isnull=False, benchmark=benchmark)
-        .filter(Q(state=Query.State.COMPLETE) | Q(release_draws__displayed_at__isnull=False))
+        .filter(Q(state=Query.State.COMPLETE) | Q(blind_items__in=shown))
         .select_related("current_list")
         .defer("current_list__text_vector")
         .order_by("query_id")
@@ -131,7 +133,7 @@ def _release_audits(query: Query) -> tuple[list[ReleasedAudit], list[AuditedImag
             if image_id not in labels:
                 of_audit.setdefault(image_id, 0)
     withdrawn = _withdrawn(list(of_audit))
-    draws = query.release_draws.filter(seed_for=None)
+    draws = BlindItem.objects.filter(audit__query=query, only_for=None)
     shown = dict(draws.values_list("image", "displayed_at"))
     audited = [
         AuditedImage(
@@ -150,13 +152,14 @@ def _release_audits(query: Query) -> tuple[list[ReleasedAudit], list[AuditedImag
 
 def _seeds(query: Query) -> list[Seed]:
     """The seeds that were shown, without withdrawn images."""
-    own = query.judgments.filter(annotator=OuterRef("seed_for"), image=OuterRef("image"))
+    own = query.judgments.filter(annotator=OuterRef("only_for"), image=OuterRef("image"))
     shown = (
-        query.release_draws.filter(seed_for__isnull=False, displayed_at__isnull=False)
+        BlindItem.objects.filter(audit__query=query)
+        .filter(only_for__isnull=False, displayed_at__isnull=False)
         .filter(~is_withdrawn("image"))
-        .annotate(relevance=Subquery(own.values("relevance")))
-        .order_by("image_id", "seed_for_id")
-        .values_list("image_id", "relevance")
+        .annotate(own=Subquery(own.values("relevance")))
+        .order_by("image_id", "only_for_id")
+        .values_list("image_id", "own")
     )
     return [Seed(query.query_id, image_id, relevance or "") for image_id, relevance in shown]
 

@@ -21,8 +21,8 @@ from core.files import atomic_directory
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_retry
 from core.locks import session_lock
-from labeling.audits.release_services import release_keys_end
 from labeling.audits.services import draw_keys_end
+from labeling.blind.release_audits import release_keys_end
 from labeling.queries.benchmarks import benchmark_named
 from labeling.queries.models import Benchmark, default_benchmark
 from releases import selectors

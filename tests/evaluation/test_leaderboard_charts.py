@@ -1,6 +1,5 @@
 """The leaderboard's charts: what they say."""
 
-
 import pytest
 
 from evaluation.leaderboard import charts

@@ -14,10 +14,10 @@ from evaluation.runs import baselines
 from evaluation.runs.evaluations import evaluation_begin
 from evaluation.runs.models import Run, RunScores
 from evaluation.runs.services import run_publish, run_unpublish
-from labeling.judging.models import Judgment
+from labeling.blind.services import blind_show
+from labeling.judging.blind import REQUESTED
+from labeling.judging.models import BlindItem, Judgment
 from labeling.lifecycle.services import query_transition
-from labeling.opinions.models import RequestedImage
-from labeling.opinions.requested import requested_show
 from labeling.queries.models import Query
 from releases.making.services import release_claim, release_make, release_verify
 from releases.models import Release
@@ -99,12 +99,12 @@ def test_from_a_run_to_the_next_version(
         answer = browser.post(address, {"depth": depth}, follow=True)
         words = {0: "from 1 to 100", 101: "from 1 to 100"}.get(depth, "")
         assert words in answer.content.decode()
-    assert RequestedImage.objects.count() == 2 * len(NEW)
-    assert {one.requested_for for one in RequestedImage.objects.all()} == {
+    assert BlindItem.objects.count() == 2 * len(NEW)
+    assert {one.requested_for for one in BlindItem.objects.all()} == {
         f"run {other.pk}: unlike the pool"
     }
     for query in queries.values():
-        queue = requested_show(query=query, annotator=other_annotator, count=50)
+        queue = blind_show(kind=REQUESTED, query=query, annotator=other_annotator, count=50)
         assert {one - FIRST_ID for one in queue.to_judge} == set(NEW)
         for number in NEW:
             record(query, other_annotator, item(number, "relevant", source="run"))

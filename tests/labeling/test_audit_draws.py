@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from labeling.audits.draws import KEY_BYTES, draw_number, draw_order, selected
-from labeling.opinions.draws import Chosen, FirstLabel, chosen
+from labeling.blind.opinion_draws import Chosen, FirstLabel, chosen
 
 pytestmark = pytest.mark.pure
 

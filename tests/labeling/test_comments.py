@@ -14,7 +14,6 @@ from annotator.models import User
 from annotator.people.services import person_leave
 from labeling.comments.models import Comment, Mention
 from labeling.lifecycle.services import query_transition
-from labeling.opinions.models import Opinion
 from labeling.queries.models import Query, QueryTransition
 from labeling.review.pace import team_progress
 from tests.conftest import api_of, client_of
@@ -128,10 +127,10 @@ def test_a_reviewer_who_is_to_judge_blindly_reads_them_afterwards(query, annotat
     for number in (0, 1, 2, 5):
         write(annotator, query, "look at its eyes", number)
     query_transition(query=query, to_state="submitted", by=reviewer, note="enough")
-    common = {"query": query, "relevance": YES, "boundary": False, "place": 1}
-    now = timezone.now()
-    Opinion.objects.create(image_id=FIRST_ID, first_by=annotator, displayed_at=now, **common)
-    Opinion.objects.create(image_id=FIRST_ID + 1, check_for=reviewer, displayed_at=now, **common)
+    shown: dict[str, Any] = {"place": 1, "displayed_at": timezone.now()}
+    second = shown | {"kind": "second-opinions", "relevance": YES}
+    query.blind_items.create(image_id=FIRST_ID, not_for=annotator, **second)
+    query.blind_items.create(image_id=FIRST_ID + 1, only_for=reviewer, **second)
     audit = query.release_audits.model
     key = audit._meta.get_field("release_key").related_model.objects.create(
         key=bytes(32), share=0.1
@@ -140,7 +139,7 @@ def test_a_reviewer_who_is_to_judge_blindly_reads_them_afterwards(query, annotat
         query=query, number=1, release_key=key, candidate_list=query.current_list, size=12,
         drawn_from=b"", unjudged=9, found=3, seeds=0,
     )  # fmt: skip
-    query.release_draws.create(audit=drawn, image_id=FIRST_ID + 5, place=1, displayed_at=now)
+    query.blind_items.create(kind="release-audit", audit=drawn, image_id=FIRST_ID + 5, **shown)
     assert counts(reviewer, query) == {2: 1}
     assert [texts(reviewer, query, number) for number in (0, 1, 5)] == [[], [], []]
     page = client_of(reviewer).get(f"/queries/{query.pk}/").content.decode()

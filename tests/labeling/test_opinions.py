@@ -10,14 +10,15 @@ import pytest
 
 from core.access import Role
 from labeling.audits.draws import selected
-from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.blind.models import OpinionKey
+from labeling.blind.selectors import queries_waiting
+from labeling.blind.services import blind_show
+from labeling.judging.agreement import agreement_rows, diagnoses, patterns, standing_of
+from labeling.judging.blind import SECOND_OPINIONS
+from labeling.judging.models import BlindItem, Judgment, JudgmentEvent
+from labeling.judging.people import fast_pages_of, months_of, pace_of
 from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.services import query_transition
-from labeling.opinions.agreement import agreement_rows, diagnoses, patterns, standing_of
-from labeling.opinions.models import Opinion, OpinionKey
-from labeling.opinions.people import fast_pages_of, months_of, pace_of
-from labeling.opinions.selectors import queries_for_opinions
-from labeling.opinions.services import opinions_show
 from labeling.queries.models import Query
 from labeling.review.selectors import images_to_review, left_open
 from retrieval.corpus.models import Image
@@ -52,12 +53,14 @@ def submit(query: Query, by: Any) -> Query:
 
 
 def numbers(query: Query, **fields: Any) -> set[int]:
-    found = Opinion.objects.filter(query=query, **fields).values_list("image", flat=True)
+    found = BlindItem.objects.filter(query=query, kind="second-opinions", **fields).values_list(
+        "image", flat=True
+    )
     return {image_id - FIRST_ID for image_id in found}
 
 
 def shown(query: Query, one: Any, count: int = 100) -> list[int]:
-    queue = opinions_show(query=query, annotator=one, count=count)
+    queue = blind_show(kind=SECOND_OPINIONS, query=query, annotator=one, count=count)
     return [image_id - FIRST_ID for image_id in queue.to_judge]
 
 
@@ -120,11 +123,11 @@ def test_a_submission_chooses_once_and_only_what_one_annotator_has_judged(
 def test_another_person_judges_and_what_differs_goes_to_review(
     query, annotator, other_annotator, reviewer
 ):
-    assert queries_for_opinions(other_annotator) == []
+    assert queries_waiting(SECOND_OPINIONS, other_annotator) == []
     submit(query, annotator)
     count = len(numbers(query))
-    assert queries_for_opinions(annotator) == []
-    assert queries_for_opinions(other_annotator) == [(query, count)]
+    assert queries_waiting(SECOND_OPINIONS, annotator) == []
+    assert queries_waiting(SECOND_OPINIONS, other_annotator) == [(query, count)]
     assert shown(query, annotator) == []
     first, *_ = shown(query, other_annotator, 3)
     hidden = next(iter(numbers(query, displayed_at=None)))
@@ -137,7 +140,7 @@ def test_another_person_judges_and_what_differs_goes_to_review(
     assert second(query, other_annotator, positive, NO) == "stored"
     assert second(query, other_annotator, negative, NO) == "stored"
     assert [one.image.pk for one in images_to_review(query)] == [FIRST_ID + positive]
-    assert queries_for_opinions(reviewer) == [(query, count - 2)]
+    assert queries_waiting(SECOND_OPINIONS, reviewer) == [(query, count - 2)]
     # A correction in the list stays a second opinion.
     query_transition(query=query, to_state="open", by=reviewer)
     assert still_labeling(query) == ["ann"]
@@ -164,7 +167,7 @@ def test_nothing_tells_what_is_what(query, annotator, other_annotator, reviewer)
     with_none = ordinary()
     submit(query, reviewer)
     Query.objects.filter(pk=query.pk).update(state="open")
-    assert Opinion.objects.count() > 10
+    assert BlindItem.objects.count() > 10
     assert ordinary() == with_none
     Query.objects.filter(pk=query.pk).update(state="submitted")
     # What tells a rank can't be read while opinions wait, by who is asked for them.
@@ -176,7 +179,7 @@ def test_nothing_tells_what_is_what(query, annotator, other_annotator, reviewer)
     # In the queue second opinions, of whatever label, and checks look like each other.
     address = f"/api/queries/{query.pk}/second-opinions/"
     body = api.post(f"{address}draws/", {"count": 100}, format="json").json()
-    checks = numbers(query, check_for=third)
+    checks = numbers(query, only_for=third)
     assert 3 <= len(checks) <= 30
     assert checks <= set(decided)
     assert len(body["results"]) == body["left"] == body["to_judge"] > len(checks) * 3
@@ -192,11 +195,13 @@ def test_nothing_tells_what_is_what(query, annotator, other_annotator, reviewer)
     # Their order depends on neither label, rank nor kind, but on numbers drawn for each alone.
     kind = {image: name for name, found in (
         ("check", checks),
-        ("positive", numbers(query, relevance=YES, check_for=None)),
-        ("negative", numbers(query, relevance=NO, check_for=None)),
+        ("positive", numbers(query, relevance=YES, only_for=None)),
+        ("negative", numbers(query, relevance=NO, only_for=None)),
     ) for image in found}  # fmt: skip
     order = [one["image"] - FIRST_ID for one in body["results"]]
-    places = Opinion.objects.filter(query=query, image__in=[FIRST_ID + n for n in order])
+    places = BlindItem.objects.filter(
+        query=query, kind="second-opinions", image__in=[FIRST_ID + n for n in order]
+    )
     by_place = places.order_by("place").values_list("image", flat=True)
     assert [FIRST_ID + n for n in order] == list(by_place)
     assert order != sorted(order)
@@ -240,18 +245,18 @@ def test_checks_are_kept_apart_and_told_when_nothing_can_be_told_from_it(
     submit(query, reviewer)
     settings.GOLD_EVERY = 0
     shown(query, third)
-    assert numbers(query, check_for=third) == set()
+    assert numbers(query, only_for=third) == set()
     settings.GOLD_EVERY = 4
-    Opinion.objects.update(displayed_at=None)
+    BlindItem.objects.update(displayed_at=None)
     shown(query, third)
-    checks = sorted(numbers(query, check_for=third, relevance=YES))
+    checks = sorted(numbers(query, only_for=third, relevance=YES))
     assert second(query, third, checks[0], YES) == second(query, third, checks[1], NO) == "stored"
     # The first answer counts.
     assert second(query, third, checks[1], YES) == "stored"
     [month] = months_of(third, decided=False)
     assert (month.images, month.checks, month.right, month.seconds) == (2, 2, 1, 1.5)
     assert [one.checks for one in months_of(third, decided=True)] == [0]
-    assert numbers(query, check_for=reviewer) == set(shown(query, reviewer)) & set(checks) == set()
+    assert numbers(query, only_for=reviewer) == set(shown(query, reviewer)) & set(checks) == set()
     # A check is no second opinion, so it is in no agreement.
     assert all(third.pk not in one.says for one in patterns(query=query))
     query_transition(query=query, to_state="complete", by=reviewer, note="enough")

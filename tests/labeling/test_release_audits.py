@@ -10,12 +10,15 @@ from rest_framework.test import APIClient
 
 from core.access import Role
 from labeling.audits.draws import selected
-from labeling.audits.models import ReleaseAudit, ReleaseDraw, ReleaseKey
-from labeling.audits.release_selectors import populations, queries_to_audit
-from labeling.audits.release_services import PLACES, release_draws_show, release_keys_end
+from labeling.audits.models import ReleaseAudit, ReleaseKey
 from labeling.audits.selectors import audit_state
+from labeling.blind.items import PLACES
+from labeling.blind.release_audits import populations, release_keys_end
+from labeling.blind.selectors import queries_waiting
+from labeling.blind.services import blind_show
 from labeling.candidates.services import list_extend
-from labeling.judging.models import Judgment
+from labeling.judging.blind import RELEASE_AUDIT
+from labeling.judging.models import BlindItem, Judgment
 from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryExample
@@ -58,12 +61,12 @@ def reopen(query: Query, by: Any) -> Query:
 
 
 def draws(query: Query) -> list[int]:
-    found = ReleaseDraw.objects.filter(query=query, seed_for=None)
+    found = BlindItem.objects.filter(query=query, kind="release-audit", only_for=None)
     return [image_id - FIRST_ID for image_id in found.values_list("image", flat=True)]
 
 
 def seeds(query: Query) -> list[int]:
-    found = ReleaseDraw.objects.filter(query=query, seed_for__isnull=False)
+    found = BlindItem.objects.filter(query=query, kind="release-audit", only_for__isnull=False)
     return [image_id - FIRST_ID for image_id in found.values_list("image", flat=True)]
 
 
@@ -73,7 +76,7 @@ def by_key(query: Query, numbers: Any) -> set[int]:
 
 
 def shown(query: Query, person: Any, count: int = 100) -> list[int]:
-    queue = release_draws_show(query=query, annotator=person, count=count)
+    queue = blind_show(kind=RELEASE_AUDIT, query=query, annotator=person, count=count)
     return [image_id - FIRST_ID for image_id in queue.to_judge]
 
 
@@ -135,7 +138,7 @@ class TestDrawing:
         settings.RELEASE_AUDIT_SHARE = 0.5
         first = ReleaseKey.objects.get()
         release_keys_end(keys={bytes(first.key)})
-        assert not ReleaseDraw.objects.filter(displayed_at=None).exists()
+        assert not BlindItem.objects.filter(displayed_at=None).exists()
         hand_in(other, annotator)
         used = ReleaseAudit.objects.get(query=other).release_key
         assert (used.share, ReleaseKey.objects.count()) == (0.5, 2)
@@ -148,8 +151,8 @@ class TestQueue:
     ):
         hand_in(query, annotator)
         count = len(draws(query))
-        assert queries_to_audit(annotator) == [(query, count)]
-        assert queries_to_audit(other_annotator) == [(query, count)]
+        assert queries_waiting(RELEASE_AUDIT, annotator) == [(query, count)]
+        assert queries_waiting(RELEASE_AUDIT, other_annotator) == [(query, count)]
         first, *_ = shown(query, annotator, 2)
         # Not displayed, not drawn, not in an audit.
         hidden = next(n for n in draws(query) if n not in shown(query, annotator, 2))
@@ -165,7 +168,7 @@ class TestQueue:
         query_transition(query=query, to_state="complete", by=reviewer, note=NOTE)
         [refused_now] = record(query, annotator, item(first, "relevant", source="audit"))
         assert refused_now.code == "closed"
-        assert queries_to_audit(annotator) == []
+        assert queries_waiting(RELEASE_AUDIT, annotator) == []
 
     def test_mixes_in_seeds_that_others_found_and_nothing_tells_them(
         self, query, annotator, other_annotator, reviewer
@@ -177,7 +180,7 @@ class TestQueue:
         hand_in(query, other_annotator)
         # Who found them all gets none, nor do reviewers.
         assert sorted(shown(query, reviewer)) == sorted(draws(query))
-        ReleaseDraw.objects.update(displayed_at=None)
+        BlindItem.objects.update(displayed_at=None)
         assert set(shown(query, annotator, 1)) <= set(draws(query))
         assert seeds(query) == []
         waiting = shown(query, other_annotator)
@@ -194,16 +197,16 @@ class TestQueue:
             for one in body["results"]
         }
         assert len(told) == 1
-        assert not {"rank", "score", "seed_for"} & body["results"][0].keys()
+        assert not {"rank", "score", "only_for"} & body["results"][0].keys()
 
     def test_seeds_come_after_what_is_displayed_already(self, query, annotator, other_annotator):
         """Else who has seen the queue before would know the new images in its midst."""
         hand_in(query, annotator)
         shown(query, annotator, 2)
-        displayed = ReleaseDraw.objects.filter(displayed_at__isnull=False)
+        displayed = BlindItem.objects.filter(displayed_at__isnull=False)
         displayed.filter(pk=displayed.earliest("place").pk).update(place=PLACES - 1000)
         shown(query, other_annotator)
-        mixed = ReleaseDraw.objects.filter(seed_for=other_annotator)
+        mixed = BlindItem.objects.filter(only_for=other_annotator)
         assert mixed.count() == 3
         assert not mixed.filter(place__lte=PLACES - 1000).exists()
 

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from labeling.judging.models import Judgment
+from labeling.blind.requests import images_request
+from labeling.blind.selectors import queries_waiting
+from labeling.blind.services import blind_show
+from labeling.judging.blind import REQUESTED
+from labeling.judging.models import BlindItem, Judgment
 from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.services import query_transition
-from labeling.opinions.models import RequestedImage
-from labeling.opinions.requested import images_request, queries_with_requested, requested_show
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
@@ -53,7 +55,7 @@ def test_a_complete_query_has_its_requested_images_judged_by_anybody(
     image_withdraw(image=withdrawn, by=reviewer, note="a person")
     assert ask(query, reviewer, 3, 11, 12, 13, 14, 999) == 3
     assert ask(query, reviewer, 12, 13, 15) == 1
-    assert queries_with_requested(other_annotator) == [(query, 4)]
+    assert queries_waiting(REQUESTED, other_annotator) == [(query, 4)]
     assert (
         b"4 images of runs left to judge in 1 query" in client_of(other_annotator).get("/").content
     )
@@ -79,9 +81,9 @@ def test_a_complete_query_has_its_requested_images_judged_by_anybody(
     assert of_run(query, other_annotator, 12, "relevant") == "stored"
     assert of_run(query, annotator, 13, "not_relevant") == "stored"
     assert of_run(query, reviewer, 11, "unsure") == "stored"
-    assert queries_with_requested(annotator) == [(query, 1)]
+    assert queries_waiting(REQUESTED, annotator) == [(query, 1)]
     assert of_run(query, annotator, 13, None) == "stored"
-    assert queries_with_requested(annotator) == [(query, 2)]
+    assert queries_waiting(REQUESTED, annotator) == [(query, 2)]
     query.refresh_from_db()
     assert query.state == "complete"
     assert Judgment.objects.get(query=query, image=FIRST_ID + 12).source == "run"
@@ -90,8 +92,8 @@ def test_a_complete_query_has_its_requested_images_judged_by_anybody(
 def test_states_and_origins(query, annotator, other_annotator, reviewer, admin):
     ask(query, reviewer, 20, 21)
     query = query_transition(query=query, to_state="open", by=admin)
-    requested_show(query=query, annotator=other_annotator, count=1)
-    [first] = RequestedImage.objects.exclude(displayed_at=None)
+    blind_show(kind=REQUESTED, query=query, annotator=other_annotator, count=1)
+    [first] = BlindItem.objects.exclude(displayed_at=None)
     number = first.image_id - FIRST_ID
     assert of_run(query, other_annotator, 41 - number, "relevant") == "not_drawn"
     assert of_run(query, other_annotator, number, "relevant") == "stored"
@@ -101,8 +103,8 @@ def test_states_and_origins(query, annotator, other_annotator, reviewer, admin):
     record(query, other_annotator, item(number, "not_relevant"))
     assert Judgment.objects.get(image=first.image, annotator=other_annotator).source == "run"
     query = query_transition(query=query, to_state="submitted", by=admin, note="enough")
-    assert queries_with_requested(other_annotator) == [(query, 1)]
+    assert queries_waiting(REQUESTED, other_annotator) == [(query, 1)]
     query = query_transition(query=query, to_state="rejected", by=admin, reason="other", note="odd")
-    assert queries_with_requested(annotator) == []
+    assert queries_waiting(REQUESTED, annotator) == []
     assert of_run(query, annotator, 41 - number, "relevant") == "closed"
     assert ask(query, reviewer, 25) == 0

@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from labeling.audits.bounds import release_missing_at_most, release_recall_at_least
-from labeling.audits.models import ReleaseDraw, ReleaseKey
-from labeling.audits.release_services import release_draws_show
+from labeling.audits.models import ReleaseKey
+from labeling.blind.services import blind_show
+from labeling.judging.blind import RELEASE_AUDIT
+from labeling.judging.models import BlindItem
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from releases.making.services import release_export, release_verify
@@ -58,10 +60,8 @@ def handed_in(query_id: int, by: Any, **values: Any) -> Query:
 def audit(made: Query, by: Any, *relevance: str, seeds: str = "relevant") -> list[int]:
     """Judge what the audit of a query shows, draws so in their order and not relevant then; the
     numbers of the draws."""
-    waiting = release_draws_show(query=made, annotator=by, count=100).to_judge
-    draws = set(
-        ReleaseDraw.objects.filter(query=made, seed_for=None).values_list("image", flat=True)
-    )
+    waiting = blind_show(kind=RELEASE_AUDIT, query=made, annotator=by, count=100).to_judge
+    draws = set(BlindItem.objects.filter(query=made, only_for=None).values_list("image", flat=True))
     left, numbers = list(relevance), []
     for image_id in waiting:
         given = seeds
@@ -127,14 +127,14 @@ class TestMaking:
         self, files: Path, reviewer: Any, researcher: Any
     ) -> None:
         made = written(files)
-        drawn = ReleaseDraw.objects.count()
+        drawn = BlindItem.objects.count()
         missing = release_missing_at_most(3, 0.3)
         assert missing is not None
         assert made == {
             "confidence": 0.95, "queries": 2, "queries_left_out": 0, "queries_besides": 1,
             "keys": [{"key": bytes(ReleaseKey.objects.get().key).hex(), "share": 0.3}],
             "fraction": 0.3, "unjudged": 120,
-            "judged": ReleaseDraw.objects.filter(query__state="complete").count(),
+            "judged": BlindItem.objects.filter(query__state="complete").count(),
             "drawn": drawn, "hits": 3, "not_judged": 0,
             "found_at_audit": 20, "found": 22, "seeds": 0, "recognized": 0,
             "sensitivity_at_least": None, "missing_at_most": missing,
@@ -181,7 +181,7 @@ class TestMaking:
     ) -> None:
         made, waiting = handed_in(1, annotator), handed_in(2, annotator)
         complete(made, reviewer)
-        count = ReleaseDraw.objects.filter(query=made).count()
+        count = BlindItem.objects.filter(query=made).count()
         folder = export()
         found = written(folder)
         assert (found["hits"], found["not_judged"], found["drawn"]) == (count,) * 3
@@ -191,7 +191,7 @@ class TestMaking:
         assert ReleaseKey.objects.get().ended_at is not None
         complete(waiting, reviewer)
         both = written(export())
-        assert both["hits"] == ReleaseDraw.objects.count()
+        assert both["hits"] == BlindItem.objects.count()
         assert len(both["keys"]) == 1
 
     def test_queries_without_an_audit_of_their_list_are_left_out(
@@ -212,8 +212,10 @@ class TestMaking:
         self, corpus: None, annotator: Any, reviewer: Any, export: Callable[..., Path]
     ) -> None:
         made = handed_in(1, annotator)
-        displayed = release_draws_show(query=made, annotator=annotator, count=1).to_judge
-        hidden = ReleaseDraw.objects.filter(displayed_at=None).first()
+        displayed = blind_show(
+            kind=RELEASE_AUDIT, query=made, annotator=annotator, count=1
+        ).to_judge
+        hidden = BlindItem.objects.filter(displayed_at=None).first()
         assert hidden is not None
         for image_id in (*displayed, hidden.image_id):
             image_withdraw(image=Image(pk=image_id), by=reviewer)
@@ -222,7 +224,7 @@ class TestMaking:
         folder = export()
         found = written(folder)
         assert (found["hits"], found["not_judged"]) == (1, 1)
-        assert found["drawn"] == ReleaseDraw.objects.count() - 1
+        assert found["drawn"] == BlindItem.objects.count() - 1
         assert "Not checked: the labels of 1 draw" in verify(folder)[1]
 
     def test_without_audits_there_is_none(

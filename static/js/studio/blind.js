@@ -7,14 +7,15 @@ import { counted, number } from "../words.js";
 import { AuditStore } from "./audit-store.js";
 import { AuditReader } from "./audit.js";
 
-/** In which states of a query each goes on, unlike other labeling also after one's hand-in. */
-const STATES = { audit: ["open", "submitted"], second: ["submitted"], run: ["open", "submitted", "complete"] };
-
 export class BlindStore extends AuditStore {
-  /** @param {string} source with which judgments are sent: "audit", "second" or "run" */
-  constructor(apiBase, address, source) {
+  /**
+   * @param {string} source with which judgments are sent: "audit", "second" or "run"
+   * @param {string[]} states of a query in which they go on, unlike other labeling also after one's hand-in
+   */
+  constructor(apiBase, address, source, states) {
     super(apiBase, address);
     this.source = source;
+    this.states = states;
   }
 
   sourceAt() {
@@ -26,7 +27,7 @@ export class BlindStore extends AuditStore {
   }
 
   setQuery(query) {
-    super.setQuery({ ...query, can_label: STATES[this.source].includes(query.state) });
+    super.setQuery({ ...query, can_label: this.states.includes(query.state) });
   }
 }
 

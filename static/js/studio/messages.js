@@ -83,12 +83,8 @@ function endOfBlind(studio) {
   if (store.found.left) return box("Saving your judgments …", "What is left shows when they are stored.");
   const link = (to, text, primary) => make("a", { class: primary ? "button primary" : "button", href: to, text });
   const { href } = root.querySelector("a.back");
-  const [title, text] = {
-    audit: ["Nothing left to audit", "What the release’s audit drew of this query is judged."],
-    second: ["No second opinions left", "Everything that was to be judged again here is judged."],
-    run: ["No images of runs left", "What runs rank high in this query is judged."],
-  }[studio.blind];
-  return box(title, text, link(root.dataset.next, "Next query", true), link(href, "Back to the query"));
+  const { endTitle, endText, next } = root.dataset;
+  return box(endTitle, endText, link(next, "Next query", true), link(href, "Back to the query"));
 }
 
 /** What is certified, and the way on; also before anything is drawn. */

@@ -92,7 +92,7 @@ export class Studio {
 
   #newStore() {
     if (this.review) return new ReviewStore(this.api, this.review);
-    if (this.blind) return new BlindStore(this.api, this.audit, this.blind);
+    if (this.blind) return new BlindStore(this.api, this.audit, this.blind, this.root.dataset.offeredIn.split(" "));
     if (this.audit) return new AuditStore(this.api, this.audit);
     return this.learned ? new LearnedStore(this.api) : new CandidateStore(this.api);
   }

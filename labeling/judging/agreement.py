@@ -11,10 +11,9 @@ import numpy as np
 from django.contrib.auth import get_user_model
 
 from core.sql import fetch_all
-from labeling.audits.models import ReleaseDraw
-from labeling.judging.models import Judgment
+from labeling.judging.blind import SECOND_OPINIONS
+from labeling.judging.models import BlindItem, Judgment
 from labeling.judging.reliability import Reliability, error_rates, reliability
-from labeling.opinions.models import Opinion
 from labeling.queries.models import Query
 
 #: Fewer people don't determine each other's error rates.
@@ -51,15 +50,13 @@ SELECT q.id, i.*
                o.probability, coalesce(o.boundary, false)
           FROM {Judgment._meta.db_table} j
           JOIN {get_user_model()._meta.db_table} person ON person.id = j.annotator_id
-          LEFT JOIN {Opinion._meta.db_table} o
-               ON o.query_id = j.query_id AND o.image_id = j.image_id AND o.check_for_id IS NULL
+          LEFT JOIN {BlindItem._meta.db_table} o
+               ON o.query_id = j.query_id AND o.image_id = j.image_id AND o.only_for_id IS NULL
+               AND o.kind = '{SECOND_OPINIONS.name}'
          WHERE j.query_id = q.id AND (person.role = 'annotator' OR j.source = 'second')
-           AND NOT EXISTS (SELECT FROM {Opinion._meta.db_table} known
+           AND NOT EXISTS (SELECT FROM {BlindItem._meta.db_table} known
                             WHERE known.query_id = j.query_id AND known.image_id = j.image_id
-                              AND known.check_for_id = j.annotator_id)
-           AND NOT EXISTS (SELECT FROM {ReleaseDraw._meta.db_table} seed
-                            WHERE seed.query_id = j.query_id AND seed.image_id = j.image_id
-                              AND seed.seed_for_id = j.annotator_id)
+                              AND known.only_for_id = j.annotator_id)
          GROUP BY j.image_id, o.probability, o.boundary HAVING count(*) > 1
     ) image (people, said, whole, probability, boundary)
     GROUP BY people, said, whole, probability, boundary
@@ -67,8 +64,8 @@ SELECT q.id, i.*
  ORDER BY q.id, people, said, whole, probability, boundary
 """
 _CHOSEN: Final = f"""
-SELECT query_id, count(*) FROM {Opinion._meta.db_table}
- WHERE check_for_id IS NULL AND probability IS NOT NULL GROUP BY query_id
+SELECT query_id, count(*) FROM {BlindItem._meta.db_table}
+ WHERE only_for_id IS NULL AND probability IS NOT NULL GROUP BY query_id
 """
 
 

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from core.sql import fetch_all
-from labeling.judging.models import Judgment, JudgmentEvent
-from labeling.opinions.agreement import DECIDED
-from labeling.opinions.models import Opinion
+from labeling.judging.agreement import DECIDED
+from labeling.judging.blind import SECOND_OPINIONS
+from labeling.judging.models import BlindItem, Judgment, JudgmentEvent
 from labeling.queries.models import Query
 
 #: A page of the grid takes longer than so many seconds to look at.
@@ -51,14 +51,14 @@ WITH judged AS (
 ), checked AS (
     SELECT date_trunc('month', answer.acted_at) AS month, count(*) AS checks,
            count(*) FILTER (WHERE answer.relevance = o.relevance) AS right_ones
-      FROM {Opinion._meta.db_table} o
+      FROM {BlindItem._meta.db_table} o
       JOIN {Query._meta.db_table} q ON q.id = o.query_id
      CROSS JOIN LATERAL (
            SELECT e.acted_at, e.relevance FROM {JudgmentEvent._meta.db_table} e
             WHERE e.query_id = o.query_id AND e.image_id = o.image_id
-              AND e.annotator_id = o.check_for_id AND e.relevance <> ''
+              AND e.annotator_id = o.only_for_id AND e.relevance <> ''
             ORDER BY e.id LIMIT 1) answer
-     WHERE o.check_for_id = %(person)s
+     WHERE o.only_for_id = %(person)s AND o.kind = '{SECOND_OPINIONS.name}'
        AND (%(states)s::text[] IS NULL OR q.state = ANY(%(states)s))
      GROUP BY 1
 )

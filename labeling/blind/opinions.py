@@ -1,38 +1,32 @@
-"""Choosing what gets a second opinion, and showing it to people who judge it."""
+"""Choosing what gets a second opinion, and what people are checked with among them."""
 
 from __future__ import annotations
 
 import secrets
-from random import SystemRandom
+from collections.abc import Iterator
 from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Max
 
 from core.access import Role, role_of
-from core.errors import Conflict, Forbidden
+from core.errors import Conflict
 from core.sql import fetch_all
 from labeling.audits.draws import KEY_BYTES, draw_number
-from labeling.audits.release_selectors import BlindQueue
-from labeling.audits.release_services import PLACES, display_first
-from labeling.audits.services import check_count
+from labeling.blind.items import blind_item, known_images_mix
+from labeling.blind.models import MarkedCheck, OpinionKey
+from labeling.blind.opinion_draws import FirstLabel, chosen
+from labeling.blind.selectors import blind_queue
 from labeling.candidates.models import Candidate
 from labeling.candidates.services import lock_query
-from labeling.judging.models import Judgment, JudgmentEvent, Relevance
-from labeling.opinions.draws import FirstLabel, chosen
-from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey
-from labeling.opinions.selectors import (
-    decided_images,
-    opinion_problem,
-    opinion_queue,
-    waiting_for,
-)
+from labeling.judging.blind import SECOND_OPINIONS, waiting_for
+from labeling.judging.consensus import Vote, consensus
+from labeling.judging.models import BlindItem, Judgment, JudgmentEvent, Relevance
 from labeling.queries.categories import supercategory_of
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
+from retrieval.flags.selectors import is_withdrawn
 
-_RANDOM: Final = SystemRandom()
 # What one annotator alone has judged and is sure of. A reviewer's judgment decides, so there is
 # nothing that a second one could change.
 _FIRST: Final = f"""
@@ -76,7 +70,7 @@ def opinions_draw(*, query: Query) -> None:
     if not (any(shares) or lookalike or count):
         return
     rows = fetch_all(_FIRST, {"query": query.pk, "list": query.current_list_id})
-    before = Opinion.objects.filter(query=query, check_for=None)
+    before = query.blind_items.filter(kind=SECOND_OPINIONS.name, only_for=None)
     known = dict(before.values_list("image", "boundary"))
     people = {image_id: person for image_id, person, *_ in rows}
     relevant = {image_id: positive for image_id, _, positive, *_ in rows}
@@ -92,38 +86,31 @@ def opinions_draw(*, query: Query) -> None:
         lookalike=lookalike,
         boundary=0 if any(known.values()) else count,
     )
-    Opinion.objects.bulk_create(
-        Opinion(
+    BlindItem.objects.bulk_create(
+        blind_item(
+            SECOND_OPINIONS,
             query=query,
             image_id=one.image_id,
             relevance=_label(relevant[one.image_id]),
-            first_by_id=people[one.image_id],
+            not_for_id=people[one.image_id],
             probability=one.probability,
             boundary=one.boundary,
-            place=_RANDOM.randrange(PLACES),
         )
         for one in found
         if one.image_id not in known
     )
 
 
-@transaction.atomic
-def opinions_show(*, query: Query, annotator: Any, count: int) -> BlindQueue:
-    """Display images to a person to judge, until `count` wait for them.
-
-    Checks are mixed in: images that a reviewer has decided and this person has never judged. No
-    field tells them from second opinions, and a judgment of either is stored like any other:
-    where it differs, the image is disputed and waits for review. Reviewers get no checks, as their
-    judgment decides. Raises QueryGone, Forbidden where the person may not judge, ValueError as
-    `check_count`.
+def list_problem(user: Any, query: Query) -> str:
+    """Why the user may not read the query's list now; an empty string if they may. Ranks would tell
+    annotators what to expect of the second opinions that wait for them. One SQL query, of a
+    submitted query alone.
     """
-    check_count(count)
-    query = lock_query(query)
-    if problem := opinion_problem(annotator, query):
-        raise Forbidden(problem)
-    _checks_mix(query, annotator)
-    display_first(waiting_for(annotator).filter(query=query), count)
-    return opinion_queue(query, annotator)
+    if role_of(user) != Role.ANNOTATOR or query.state != Query.State.SUBMITTED:
+        return ""
+    if not waiting_for(user).filter(query=query, kind=SECOND_OPINIONS.name).exists():
+        return ""
+    return "Second opinions on this query wait for you. Give them first: ranks would bias them."
 
 
 @transaction.atomic
@@ -140,56 +127,68 @@ def check_mark(*, query: Query, image_id: int, marked: bool, by: Any) -> None:
     MarkedCheck.objects.get_or_create(query=query, image_id=image_id, defaults={"marked_by": by})
 
 
-def _checks_mix(query: Query, annotator: Any) -> None:
-    """Make checks for the person, one in GOLD_EVERY of what they are offered with the checks,
-    among what isn't shown; a fraction is rounded by a hash, the same however often they come.
+def checks_mix(query: Query, annotator: Any) -> None:
+    """Make checks for the person, images that a reviewer has decided and the person has never
+    judged: one in GOLD_EVERY of what they are offered with the checks, among what isn't shown. A
+    fraction is rounded by a hash, the same however often they come.
     """
     every = query.benchmark.setting("GOLD_EVERY")
-    if role_of(annotator) != Role.ANNOTATOR or not every:
+    if not every:
         return
-    queue = opinion_queue(query, annotator)
-    checks = query.opinions.filter(check_for=annotator)
-    given = checks.count()
-    hidden = waiting_for(annotator).filter(query=query, displayed_at=None, check_for=None)
+    queue = blind_queue(SECOND_OPINIONS, query, annotator)
+    opinions: dict[str, Any] = {"query": query, "kind": SECOND_OPINIONS.name}
+    given = BlindItem.objects.filter(**opinions, only_for=annotator).count()
     offered = len(queue.judged) + queue.left - given
     key = opinion_key_ensure(query=query)
     chance = draw_number(key, query.query_id, annotator.pk) / 2.0**64
     due = int(offered / max(every - 1, 1) + chance) - given
-    if due <= 0 or not hidden.exists():
-        return
-    answers = _checks_unseen(query, annotator)
-    shown = query.opinions.exclude(displayed_at=None).aggregate(last=Max("place"))["last"]
-    first = 0 if shown is None else shown + 1
-    Opinion.objects.bulk_create(
-        Opinion(
-            query=query,
-            image_id=image_id,
-            relevance=_label(answers[image_id]),
-            check_for=annotator,
-            boundary=False,
-            place=_RANDOM.randrange(first, PLACES + 1),
-        )
-        for image_id in _RANDOM.sample(sorted(answers), min(due, len(answers)))
-    )
+    hidden = waiting_for(annotator).filter(**opinions, displayed_at=None, only_for=None)
+    if due > 0 and hidden.exists():
+        answers = _checks_unseen(query, annotator)
+        known_images_mix(SECOND_OPINIONS, query, annotator, answers=answers, count=due)
 
 
-def _checks_unseen(query: Query, annotator: Any) -> dict[int, bool]:
-    """Whether it is relevant of each image that can be a check for the person: they never judged
-    it, and neither the guidelines show it nor is it theirs to judge otherwise.
+def _checks_unseen(query: Query, annotator: Any) -> dict[int, str]:
+    """The answers of the images that can be checks for the person: they never judged them, and
+    neither the guidelines show them nor are they theirs to judge otherwise.
     """
+    opinions = query.blind_items.filter(kind=SECOND_OPINIONS.name)
     seen = {
-        *JudgmentEvent.objects.filter(query=query, annotator=annotator).values_list(
-            "image", flat=True
-        ),
-        *QueryExample.objects.filter(query=query).values_list("image", flat=True),
-        *query.opinions.filter(check_for=annotator).values_list("image", flat=True),
-        *query.opinions.filter(check_for=None, displayed_at=None).values_list("image", flat=True),
+        image_id
+        for rows in (
+            JudgmentEvent.objects.filter(query=query, annotator=annotator),
+            QueryExample.objects.filter(query=query),
+            opinions.filter(only_for=annotator),
+            opinions.filter(only_for=None, displayed_at=None),
+        )
+        for image_id in rows.values_list("image", flat=True)
     }
     return {
-        image_id: relevant
+        image_id: _label(relevant)
         for image_id, relevant, check in decided_images(query)
         if check and image_id not in seen
     }
+
+
+def decided_images(query: Query) -> Iterator[tuple[int, bool, bool]]:
+    """Each image that a reviewer has decided, with whether it is relevant, and whether it can be a
+    check: votes differed, or a reviewer has marked it. By image id; without withdrawn images.
+    """
+    reviewed = Judgment.objects.filter(
+        query=query, annotator__role__in=(Role.REVIEWER, Role.ADMIN)
+    ).values("image")
+    marked = set(MarkedCheck.objects.filter(query=query).values_list("image", flat=True))
+    votes: dict[int, list[Vote]] = {}
+    rows = Judgment.objects.filter(~is_withdrawn("image_id"), query=query, image__in=reviewed)
+    for image_id, who, role, relevance, at in rows.order_by("image_id").values_list(
+        "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
+    ):
+        votes.setdefault(image_id, []).append(Vote(who, role, relevance, at))
+    for image_id, given in votes.items():
+        agreed = consensus(given)
+        if not agreed.unsure:
+            disputed = len({one.relevance for one in given}) > 1
+            yield image_id, agreed.relevant, disputed or image_id in marked
 
 
 def _label(relevant: bool) -> str:

@@ -1,38 +1,31 @@
-"""Drawing the audits of releases, and showing their images to people who judge them."""
+"""The audits of queries for releases: what is drawn, and known positives for their auditors."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import chain
-from random import SystemRandom
 from typing import Any, Final
 
 import numpy as np
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from core.access import Role, role_of
-from core.errors import Forbidden
 from core.locks import lock_key, transaction_lock
 from core.sql import fetch_all
 from labeling.audits.draws import KEY_BYTES, selected
-from labeling.audits.models import ReleaseAudit, ReleaseDraw, ReleaseKey
-from labeling.audits.release_selectors import BlindQueue, audit_queue, populations, waiting_for
-from labeling.audits.selectors import audit_state, packed
-from labeling.audits.services import check_count
+from labeling.audits.models import ReleaseAudit, ReleaseKey
+from labeling.audits.selectors import audit_state, images_at, packed, unpacked
+from labeling.blind.items import RANDOM, blind_item, known_images_mix
 from labeling.candidates.models import Candidate
-from labeling.candidates.services import lock_query
-from labeling.judging.access import auditing_problem
-from labeling.judging.models import Judgment, JudgmentEvent, Relevance
+from labeling.judging.blind import RELEASE_AUDIT
+from labeling.judging.models import BlindItem, Judgment, JudgmentEvent, Relevance
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.flags.selectors import is_withdrawn
 
-PLACES: Final = 2**62
-_RANDOM: Final = SystemRandom()
 _UNJUDGED: Final = f"""
 SELECT c.rank, c.image_id FROM {Candidate._meta.db_table} c
  WHERE c.list_id = %(list)s AND c.rank <= %(size)s
@@ -85,37 +78,17 @@ def release_audit_ensure(*, query: Query, by: Any) -> ReleaseAudit | None:
         seeds=_seeds_due(query) if drawn else 0,
         drawn_by=by,
     )
-    ReleaseDraw.objects.bulk_create(
-        ReleaseDraw(query=query, audit=audit, image_id=one, place=_RANDOM.randrange(PLACES))
-        for one in drawn
+    BlindItem.objects.bulk_create(
+        blind_item(RELEASE_AUDIT, query=query, audit=audit, image_id=one) for one in drawn
     )
     return audit
 
 
-@transaction.atomic
-def release_draws_show(*, query: Query, annotator: Any, count: int) -> BlindQueue:
-    """Display images of the query's audits for releases to a person, until `count` wait for them.
-
-    Seeds are mixed in blindly: relevant images that others have found, and that this person has not
-    judged. Their judgment of a seed is stored like any second opinion: where it differs, the image
-    is disputed and waits for review, and completing the query tells so. Reviewers get no seeds, as
-    their judgment decides. Raises QueryGone, Forbidden where the person may not judge, ValueError
-    as `check_count`.
-    """
-    check_count(count)
-    query = lock_query(query)
-    if problem := auditing_problem(annotator, query):
-        raise Forbidden(problem)
-    _seeds_mix(query, annotator)
-    display_first(waiting_for(annotator).filter(query=query), count)
-    return audit_queue(query, annotator)
-
-
-def display_first(waiting: QuerySet[Any], count: int) -> None:
-    """Note of the first `count` rows of a blind queue, by place, that they are displayed."""
-    first = waiting.order_by("place", "pk")[:count]
-    new = [one.pk for one in first if one.displayed_at is None]
-    waiting.model._default_manager.filter(pk__in=new).update(displayed_at=timezone.now())
+def populations(query: Query) -> Iterator[tuple[ReleaseAudit, list[int]]]:
+    """The audits of a query for releases, in order, with the images that each could select."""
+    audits = query.release_audits.select_related("release_key").order_by("number")
+    for audit in audits:
+        yield audit, images_at(audit.candidate_list_id, unpacked(audit.drawn_from, audit.size))
 
 
 @transaction.atomic
@@ -125,8 +98,8 @@ def release_keys_end(*, keys: Collection[bytes]) -> None:
     now = timezone.now()
     published = ReleaseKey.objects.filter(key__in=keys)
     published.filter(ended_at=None).update(ended_at=now)
-    ReleaseDraw.objects.filter(
-        audit__release_key__in=published, seed_for=None, displayed_at=None
+    BlindItem.objects.filter(
+        audit__release_key__in=published, only_for=None, displayed_at=None
     ).update(displayed_at=now)
 
 
@@ -155,31 +128,21 @@ def _seeds_due(query: Query) -> int:
         .exclude(pk=query.pk)
         .filter(~Exists(published), benchmark=query.benchmark_id)
     )
-    return int(settings.RELEASE_AUDIT_SEEDS / (queries.count() + 1) + _RANDOM.random())
+    return int(settings.RELEASE_AUDIT_SEEDS / (queries.count() + 1) + RANDOM.random())
 
 
-def _seeds_mix(query: Query, annotator: Any) -> None:
-    """Make seeds for the person where the query's audits are due any, among what isn't shown."""
-    if role_of(annotator) != Role.ANNOTATOR:
-        return
+def seeds_mix(query: Query, annotator: Any) -> None:
+    """Make seeds for the person where the query's audits are due any, among what isn't shown:
+    relevant images that others have found, and that the person has not judged.
+    """
     for audit in query.release_audits.all():
-        draws = audit.draws.filter(seed_for=None)
-        due = audit.seeds - audit.draws.exclude(seed_for=None).count()
-        if due <= 0 or not draws.filter(displayed_at=None).exists():
-            continue
-        known = _positives_unseen(query, annotator)
-        shown = audit.draws.exclude(displayed_at=None).aggregate(last=Max("place"))["last"]
-        first = 0 if shown is None else shown + 1
-        ReleaseDraw.objects.bulk_create(
-            ReleaseDraw(
-                query=query,
-                audit=audit,
-                image_id=image_id,
-                place=_RANDOM.randrange(first, PLACES + 1),
-                seed_for=annotator,
+        drawn = audit.draws.filter(only_for=None)
+        due = audit.seeds - audit.draws.exclude(only_for=None).count()
+        if due > 0 and drawn.filter(displayed_at=None).exists():
+            answers = dict.fromkeys(_positives_unseen(query, annotator), Relevance.RELEVANT)
+            known_images_mix(
+                RELEASE_AUDIT, query, annotator, answers=answers, count=due, audit=audit
             )
-            for image_id in _RANDOM.sample(known, min(due, len(known)))
-        )
 
 
 def _positives_unseen(query: Query, annotator: Any) -> list[int]:
@@ -190,7 +153,7 @@ def _positives_unseen(query: Query, annotator: Any) -> list[int]:
     seen = (
         JudgmentEvent.objects.filter(query=query, image=OuterRef("image"), annotator=annotator),
         QueryExample.objects.filter(query=query, image=OuterRef("image")),
-        query.release_draws.filter(image=OuterRef("image")),
+        query.blind_items.filter(kind=RELEASE_AUDIT.name, image=OuterRef("image")),
         query.draws.filter(image=OuterRef("image")),
         votes.exclude(relevance=Relevance.RELEVANT),
     )

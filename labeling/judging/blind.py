@@ -1,0 +1,130 @@
+"""What people judge blindly: images that the server shows in a secret order, without what is known
+of them. This module says what waits and for whom; `labeling.blind` draws and shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from labeling.judging.models import BlindItem, Judgment
+from labeling.judging.sources import JudgmentSource
+from labeling.queries.models import Query
+from retrieval.flags.selectors import is_withdrawn
+
+_OPEN, _SUBMITTED, _COMPLETE = Query.State.OPEN, Query.State.SUBMITTED, Query.State.COMPLETE
+
+
+@dataclass(frozen=True, slots=True)
+class BlindKind:
+    """Why images are judged blindly, in which states of a query, and what pages say of it."""
+
+    name: str
+    """In addresses, and of `BlindItem.kind`."""
+    source: JudgmentSource
+    """With which they are judged."""
+    offered_in: tuple[str, ...]
+    """In which states of a query they are shown."""
+    visible_in: tuple[str, ...]
+    """In which of these a query exists for all annotators while any waits for anybody."""
+    title: str
+    tab: str
+    """What the page's panel is called."""
+    about: str
+    """What the panel says."""
+    end: tuple[str, str]
+    """The title and the text when none is left."""
+    waiting: str
+    """What the dashboard says of so many images."""
+    left_open: str = ""
+    """What a completion says that it leaves open, of `images` that `wait`; empty where they are
+    judged after it too."""
+
+    @property
+    def api_name(self) -> str:
+        """The name of its address in the API."""
+        return f"api-query-{self.name}"
+
+    def judged_in(self, state: str) -> bool:
+        """Whether a query of this state takes judgments of what was shown: one that is reopened
+        too.
+        """
+        return state in (*self.offered_in, _OPEN)
+
+
+RELEASE_AUDIT: Final = BlindKind(
+    "release-audit",
+    JudgmentSource.AUDIT,
+    offered_in=(_OPEN, _SUBMITTED),
+    visible_in=(_SUBMITTED,),
+    title="Audit",
+    tab="Audit",
+    about="For the release’s certificate: drawn at random from what nobody had judged, and some "
+    "images that are known already. Judge all of them, each by itself; whoever can’t tell marks it "
+    "unsure.",
+    end=("Nothing left to audit", "What the release’s audit drew of this query is judged."),
+    waiting="left to audit",
+    left_open="{images} of the release's audit left to judge; unjudged, each counts as a hit.",
+)
+SECOND_OPINIONS: Final = BlindKind(
+    "second-opinions",
+    JudgmentSource.SECOND,
+    offered_in=(_SUBMITTED,),
+    visible_in=(_SUBMITTED,),
+    title="Second opinions",
+    tab="Opinions",
+    about="Images that others have judged, in random order. What they said shows nowhere here: "
+    "judge each by itself; whoever can’t tell marks it unsure.",
+    end=("No second opinions left", "Everything that was to be judged again here is judged."),
+    waiting="left for a second opinion",
+    left_open="{images} {wait} for a second opinion.",
+)
+REQUESTED: Final = BlindKind(
+    "requested",
+    JudgmentSource.RUN,
+    offered_in=(_OPEN, _SUBMITTED, _COMPLETE),
+    visible_in=(_OPEN, _SUBMITTED, _COMPLETE),
+    title="Images of runs",
+    tab="Images",
+    about="Images that a run ranks high and nobody has judged, in random order. Which run shows "
+    "nowhere here: judge each by itself; whoever can’t tell marks it unsure.",
+    end=("No images of runs left", "What runs rank high in this query is judged."),
+    waiting="of runs left to judge",
+)
+
+BLIND_KINDS: list[BlindKind] = [RELEASE_AUDIT, SECOND_OPINIONS, REQUESTED]
+"""A registry: extras append theirs."""
+
+
+def waiting_for_anybody() -> QuerySet[BlindItem]:
+    """What no one person is to judge, and nobody has but whom it isn't for; without withdrawn
+    images. Of any query, in any state.
+    """
+    return BlindItem.objects.filter(_undecided(), ~is_withdrawn("image"))
+
+
+def waiting_for(user: Any) -> QuerySet[BlindItem]:
+    """What of `waiting_for_anybody` may wait for the person, and what is for them alone and they
+    haven't judged.
+    """
+    own = Q(~Exists(votes_on_it().filter(annotator=user)), only_for=user)
+    return BlindItem.objects.filter(_undecided() & ~Q(not_for=user) | own, ~is_withdrawn("image"))
+
+
+def offered_to(user: Any) -> Q:
+    """The condition that an item is, or was, the person's to judge too."""
+    return (Q(only_for=None) | Q(only_for=user)) & ~Q(not_for=user)
+
+
+def votes_on_it() -> QuerySet[Judgment]:
+    """The judgments of the query and image of the row that a condition is on."""
+    return Judgment.objects.filter(query=OuterRef("query"), image=OuterRef("image"))
+
+
+def _undecided() -> Q:
+    # No user has the id 0.
+    others = votes_on_it().exclude(annotator=Coalesce(OuterRef("not_for"), 0))
+    return Q(~Exists(others), only_for=None)

@@ -1,0 +1,93 @@
+"""Reading a person's blind queues of one query, and showing more; marking checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.access import Role, require_role
+from core.api.parameters import validated
+from labeling.blind.opinions import check_mark
+from labeling.blind.selectors import BlindQueue, blind_queue
+from labeling.blind.services import blind_show
+from labeling.candidates.selectors import list_status
+from labeling.judging.access import blind_problem, get_query_for
+from labeling.judging.blind import BlindKind
+from labeling.judging.services import latest_event
+from labeling.queries.models import Query
+from labeling.studio.audit_serializers import (
+    BlindQueueSerializer,
+    CheckSerializer,
+    DrawSerializer,
+)
+from labeling.studio.candidates import audit_images
+
+
+class BlindQueueView(APIView):
+    """What one judges blindly of a query's images: what its audits for releases drew, second
+    opinions, or what runs request.
+    """
+
+    @extend_schema(responses={200: BlindQueueSerializer})
+    def get(self, request: Request, pk: int, kind: BlindKind) -> Response:
+        """What of a query is to be judged blindly (whoever sees the query, also after handing in).
+
+        Audits for releases until the query is decided, second opinions while it is submitted, and
+        what runs rank high also when it is complete.
+        """
+        query = get_query_for(request.user, pk)
+        if problem := blind_problem(kind, request.user, query):
+            raise PermissionDenied(problem)
+        return _answer(query, request.user, blind_queue(kind, query, request.user))
+
+
+class BlindDrawsView(APIView):
+    """Showing more of what one judges blindly."""
+
+    @extend_schema(request=DrawSerializer, responses={200: BlindQueueSerializer})
+    def post(self, request: Request, pk: int, kind: BlindKind) -> Response:
+        """Show images until so many wait to be judged: all of them, with the source audit (audits
+        for releases), second (second opinions) or run (what runs request). Sent twice, it shows the
+        same.
+        """
+        query = get_query_for(request.user, pk)
+        count = validated(request, DrawSerializer)["count"]
+        queue = blind_show(kind=kind, query=query, annotator=request.user, count=count)
+        return _answer(query, request.user, queue)
+
+
+class CheckActions:
+    """Checks of one query; part of the queries' view set."""
+
+    @extend_schema(request=CheckSerializer, responses={200: CheckSerializer})
+    @action(detail=True, methods=["post"])
+    def checks(self, request: Request, pk: int) -> Response:
+        """Mark an image that a reviewer has decided as one to check people with, or end that
+        (reviewers).
+        """
+        query = get_query_for(request.user, pk)
+        require_role(request.user, Role.REVIEWER)
+        sent = validated(request, CheckSerializer)
+        check_mark(query=query, image_id=sent["image"], marked=sent["marked"], by=request.user)
+        return Response(CheckSerializer(sent).data)
+
+
+def _answer(query: Query, user: Any, queue: BlindQueue) -> Response:
+    answer = {
+        "annotator": user.pk,
+        "query": {"state": query.state, "can_label": True},
+        "list": list_status(query),
+        "cursor": latest_event(query, user),
+        "left": queue.left,
+        "to_judge": len(queue.to_judge),
+        "results": audit_images(
+            query=query, user=user, judged=queue.judged, to_judge=queue.to_judge
+        ),
+    }
+    return Response(BlindQueueSerializer(answer).data)
