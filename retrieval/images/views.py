@@ -77,8 +77,7 @@ def _text(why: str, *, status: int) -> HttpResponse:
 def _user(request: HttpRequest) -> Any:
     """Return the user by token or session, as the API does, or None."""
     # The stubs type these classes as the setting's strings.
-    authenticators = [
-        authenticator() for authenticator in api_settings.DEFAULT_AUTHENTICATION_CLASSES
-    ]  # type: ignore[operator]
+    classes: Any = api_settings.DEFAULT_AUTHENTICATION_CLASSES
+    authenticators = [authenticator() for authenticator in classes]
     user = Request(request, authenticators=authenticators).user
     return user if role_of(user) is not None else None
