@@ -357,14 +357,14 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
     ),
     "a better row before the true one": (
         lambda files: change_text(files, FIRST_ROW, FIRST_ROW.replace("3,1,", "3,0,") + FIRST_ROW),
-        ("certificates.csv, line 3, round: the row stands twice",),
+        ("certificates.csv, line 3, round: the row is listed twice",),
     ),
     "a round left out": (
         lambda files: change_rows(
             files, "rounds", lambda lines: [one for one in lines if one["round"] == 1]
         ),
         (
-            "query 1: round 2 is missing, which its pool names",
+            "query 1: its pool names round 2, which is missing",
             "certificates.csv, query 1, round 2: the snapshot has no such round",
         ),
     ),
@@ -380,11 +380,11 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
         lambda files: change_rows(
             files, "pools", lambda lines: [one for one in lines if one["query_id"] == 2]
         ),
-        ("query 1: it has rounds and no pool",),
+        ("query 1: it has rounds but no pool",),
     ),
     "nothing left of a query but its judgments": (
         strip,
-        ("query 1: rounds that it has: 0, and had when made: 2\n",),
+        ("query 1: it has 0 rounds, but had 2 when made\n",),
     ),
 }
 

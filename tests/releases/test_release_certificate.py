@@ -360,11 +360,11 @@ def test_verifying_names_what_does_not_follow_and_needs_the_open_files_alone(fil
     assert code == 0, said
     assert "3 audits, which selected" in said
     for table, column, row, value, difference in (
-        ("audited", "drawn", lambda one: one["drawn"], False, "but not so by the key"),
+        ("audited", "drawn", lambda one: one["drawn"], False, "selected by the key"),
         ("audited", "label", lambda one: one["label"] == "relevant", NO, "by its judgments"),
         ("audited", "audit", lambda one: one["drawn"], 2, "audit 2 for the release is missing"),
-        ("release_audits", "key", lambda one: True, lambda key: key[::-1], "so by the key"),
-        ("release_audits", "share", lambda one: True, 0.9, "but not so by the key"),
+        ("release_audits", "key", lambda one: True, lambda key: key[::-1], "selected by the key"),
+        ("release_audits", "share", lambda one: True, 0.9, "selected by the key"),
         ("release_audits", "unjudged", lambda one: True, 3, "could select 3 images"),
         ("release_audits", "covers", lambda one: not one["covers"], True, "not in the release"),
     ):
