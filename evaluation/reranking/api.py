@@ -1,5 +1,5 @@
-"""Two-stage runs through the API: what one would take, begun, and resumed after a stop; admins
-alone, since it costs money and the machine's time."""
+"""Two-stage runs through the API: estimating their cost, starting them and resuming them after a
+stop; for admins alone, since they cost money and the machine's time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from django.conf import settings
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from core.access import Role, require_role
 from core.api.fields import IdField, NumberField, TextField
@@ -27,15 +26,15 @@ from evaluation.reranking.services import (
     rerank_resume,
 )
 from evaluation.reranking.setup import EndpointSetup
-from evaluation.runs.api import RunView
+from evaluation.runs.api import RunView, created
 from evaluation.runs.models import Run
-from evaluation.runs.serializers import RunSerializer
+from evaluation.runs.serializers import RunDetailSerializer, RunSerializer
 from releases.models import Release
 from retrieval.embedding.models import EmbeddingModel
 
 
 class RerankSerializer(serializers.Serializer[dict[str, Any]]):
-    """What a two-stage run is to be."""
+    """The choice of a two-stage run."""
 
     first_stage = IdField(
         allow_null=True, help_text="a run's id; null for the fixed lists of the re-ranking task"
@@ -64,7 +63,7 @@ class RerankSerializer(serializers.Serializer[dict[str, Any]]):
     name = TextField(required=False, default="", allow_blank=True)
 
     def choice(self, release: Release) -> RerankChoice:
-        """What was chosen; ValidationError for names that nothing has."""
+        """The choice; ValidationError for unknown names."""
         data = self.validated_data
         first = None
         if data["first_stage"] is not None:
@@ -92,14 +91,14 @@ class RerankEstimateSerializer(serializers.Serializer[dict[str, Any]]):
     queries = serializers.IntegerField()
     pairs = serializers.IntegerField(help_text="of query and image, to be scored")
     unavailable = serializers.IntegerField(
-        help_text="of these pairs those that are not embedded or can't be sent"
+        help_text="pairs whose image is not embedded or can't be sent"
     )
     answered = serializers.IntegerField(help_text="pairs that are answered already")
     requests = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     measured = serializers.BooleanField(
-        help_text="whether the tokens are as earlier answers took, else a guess"
+        help_text="whether the tokens follow from earlier answers; else they are a guess"
     )
     cost = serializers.FloatField(allow_null=True, help_text="US dollars; null without prices")
     minutes = serializers.FloatField(allow_null=True, help_text="by the limit of requests")
@@ -132,15 +131,10 @@ class AdminRunView(RunView):
 class RerankView(AdminRunView):
     """Two-stage runs of a release."""
 
-    @extend_schema(request=RerankSerializer, responses={201: RunSerializer})
+    @extend_schema(request=RerankSerializer, responses={201: RunDetailSerializer})
     def post(self, request: Request, pk: int) -> Response:
-        """Have a run re-ranked; the same choice again resumes one that stopped."""
-        run = rerank_begin(choice=_choice(request, pk), created_by=request.user)
-        return Response(
-            RunSerializer(run).data,
-            status=status.HTTP_201_CREATED,
-            headers={"Location": reverse("api-run-detail", args=[run.pk], request=request)},
-        )
+        """Start a re-ranked run; the same choice again resumes a run that stopped."""
+        return created(rerank_begin(choice=_choice(request, pk), created_by=request.user), request)
 
 
 class RerankEstimateView(AdminRunView):
@@ -148,7 +142,7 @@ class RerankEstimateView(AdminRunView):
 
     @extend_schema(request=RerankSerializer, responses=RerankEstimateSerializer)
     def post(self, request: Request, pk: int) -> Response:
-        """Count what would be scored, sent and paid; begins nothing."""
+        """Count what would be scored, sent and paid; starts nothing."""
         choice = rerank_checked(_choice(request, pk))
         return Response(RerankEstimateSerializer(asdict(rerank_estimate(choice))).data)
 

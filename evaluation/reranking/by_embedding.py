@@ -29,16 +29,18 @@ def embedding_scores(
     """The cosine similarity (n,) of a text to images (n,) as `rank_images` gives it; NaN for an
     image without an embedding. ModelSpecError: the model can't be loaded.
     """
-    found = image_scores(
+    similarities = image_scores(
         model=model, text_vector=text_vector(model, text), image_ids=image_ids.tolist()
     )
-    return np.array([found.get(one, np.nan) for one in image_ids.tolist()], dtype=np.float64)
+    return np.array(
+        [similarities.get(image_id, np.nan) for image_id in image_ids.tolist()], dtype=np.float64
+    )
 
 
 def embedding_rerank_step(run: Run, job: Job, deadline: float) -> bool:
     """Re-rank queries until `deadline`; True when the run is scored.
 
-    What is done lies in the run's own file, which nobody reads before the run is ready.
+    The rankings so far are in the run's own file, which nobody reads before the run is ready.
     """
     model = run.embedding_model
     assert model is not None
@@ -46,7 +48,7 @@ def embedding_rerank_step(run: Run, job: Job, deadline: float) -> bool:
     texts = query_texts(run.release)
     depth = run.rerank_depth or 0
     if job.total is None:
-        # Of no run that had this number in another life of the database.
+        # The file may be of an earlier database, whose run had the same number.
         storage.remove(run.path)
         job_advance(job=job, total=sum(min(depth, len(ids)) for ids in images.values()))
     stored = storage.local_file(run.path)
@@ -67,14 +69,14 @@ def embedding_rerank_step(run: Run, job: Job, deadline: float) -> bool:
 
 
 def _store_part(run: Run, job: Job, rankings: dict[int, Ranking], depth: int) -> None:
-    """Store the rankings so far and count them anew, since a slice may have been cut short."""
+    """Store the rankings so far and count them again, since a slice may have been cut short."""
     done = sum(min(depth, len(ranking.image_ids)) for ranking in rankings.values())
     unscored = done - sum(int((ranking.scores > BEHIND).sum()) for ranking in rankings.values())
     with transaction.atomic():
-        held = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
-        if held is None:
+        locked_run = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
+        if locked_run is None:
             raise JobCanceled
         job_advance(job=job, done=done - job.done, result={"unscored": unscored})
-        if not held.ready:
+        if not locked_run.ready:
             save_run(run.path, rankings)
             Run.objects.filter(pk=run.pk).update(endpoint={"unscored": unscored})

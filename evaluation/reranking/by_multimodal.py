@@ -1,8 +1,7 @@
 """The second stage of a run by a multimodal model behind an OpenAI-compatible address.
 
-The pairs of query and image are gone through in parts. Answers are stored in small batches as they
-come, so that a slice that is cut short costs a batch at most. Retries and their pauses are the
-client's.
+Pairs of query and image are processed in parts. Answers are stored in small batches as they arrive,
+so a slice that is cut short loses a batch at most. The client retries requests and pauses between.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ from retrieval.importing.checks import image_contents_read
 
 #: Pairs that are looked up at a time.
 PART: Final = 256
-#: Seconds after which answers are stored, and the longest wait without a look at the job.
+#: Seconds after which answers are stored, and the longest wait before the job is checked.
 BATCH_SECONDS: Final = 1.0
 BATCH: Final = 8
-#: Failed images with which a run stops if none was answered.
+#: The number of failed images at which a run stops if no image was answered.
 FAILED_AT_FIRST: Final = 10
 
 Outcome = tuple[Question, Reply | Exception]
@@ -59,8 +58,8 @@ Outcome = tuple[Question, Reply | Exception]
 def multimodal_rerank_step(run: Run, job: Job, deadline: float) -> bool:
     """Ask for answers until `deadline`; True when the run is scored.
 
-    JobFailed: the server can't be used, the cost limit is reached, or too many images fail. The run
-    goes on where it was when the job is retried.
+    JobFailed: the server can't be used, the cost limit is reached, or too many images fail. A retry
+    of the job continues the run where it stopped.
     """
     images = first_stage_images(release=run.release, first_stage=run.first_stage)
     pairs = pairs_to_score(images, run.rerank_depth or 0)
@@ -79,7 +78,7 @@ def multimodal_rerank_step(run: Run, job: Job, deadline: float) -> bool:
 
 
 def _begin(job: Job, total: int) -> None:
-    """Start from the first pair; after a stop the images that had failed are sent again."""
+    """Start from the first pair; after a stop, images that had failed are sent again."""
     with transaction.atomic():
         JobItemError.objects.filter(job=job).delete()
         cursor = {"part": 0, "next_at": 0.0}
@@ -97,24 +96,28 @@ class _Step:
         self.setup = EndpointSetup.of(run)
         self.texts = query_texts(run.release)
         self.part: int = job.cursor["part"]
-        #: The moment, in Unix time, before which no further request is begun.
+        #: The moment, in Unix time, before which no further request may begin.
         self.next_at: float = job.cursor["next_at"]
         self.paid = self.setup.paid
         self.stop: Exception | None = None
 
     def settle(self, part: list[Pair]) -> bool:
-        """Have every pair of a part answered or failed; False if the deadline came first."""
-        # An answer is stored by the content of the image file that it is about.
+        """Get an answer or a failure for every pair of a part; False if the deadline came first."""
+        # Answers are stored by the content of their image's file.
         image_contents_read(image_ids={image_id for _, image_id in part})
         questions, refused = questions_of(part, texts=self.texts, side=self.setup.max_side)
         stored = self._stored(questions)
         failed = self._failed(part)
         self._fail({pair: text for pair, text in refused.items() if pair not in failed})
-        # Counted anew, since a slice may have been cut short between an answer and its count.
+        # Counted again, since a slice may have been cut short between an answer and its count.
         before = self.part * PART - (self.job.failed - len(failed.keys() | refused.keys()))
         answered = len(stored.keys() - failed.keys() - refused.keys())
         self._advance(done=before + answered - self.job.done)
-        pending = deque(one for one in questions if one.key not in stored and one.key not in failed)
+        pending = deque(
+            question
+            for question in questions
+            if question.key not in stored and question.key not in failed
+        )
         if self.stop is not None:
             self._stopped(self.stop)
         if pending and not self._ask(pending):
@@ -124,16 +127,16 @@ class _Step:
         return True
 
     def scores(self, parts: list[list[Pair]]) -> tuple[dict[Pair, float], Usage | None]:
-        """The score of every answered pair, and the tokens of all; None where the server didn't
-        count them."""
-        found, usage, known = dict[Pair, float](), Usage(), True
+        """The score of every answered pair, and the tokens of all answers; None if the server
+        didn't count them."""
+        scores, usage, usage_known = dict[Pair, float](), Usage(), True
         for part in parts:
             questions, _ = questions_of(part, texts=self.texts, side=self.setup.max_side)
             for key, answer in self._stored(questions).items():
-                found[key] = answer.score
+                scores[key] = answer.score
                 usage += answer.usage
-                known = known and answer.usage_known
-        return found, usage if known else None
+                usage_known = usage_known and answer.usage_known
+        return scores, usage if usage_known else None
 
     def _stored(self, questions: list[Question]) -> dict[Pair, StoredAnswer]:
         return stored_answers(
@@ -143,7 +146,7 @@ class _Step:
     def _ask(self, pending: deque[Question]) -> bool:
         """Ask until nothing is pending; False if the deadline came first.
 
-        However it ends, what was sent is waited for and stored: it is paid for.
+        In any case, waits for the answers to all requests sent and stores them: they are paid for.
         """
         client = Client(
             base_url=self.setup.base_url,
@@ -175,10 +178,10 @@ class _Step:
                 if not running and (self.stop or not pending or self.late):
                     break
                 outcomes += self._collect(running, begin_more=len(running) < at_once)
-                # Trouble at once, since it decides whether more is sent.
-                bad = any(isinstance(result, Exception) for _, result in outcomes)
-                late = time.monotonic() - stored_at >= BATCH_SECONDS
-                if bad or late or len(outcomes) >= BATCH:
+                # Errors are handled at once, since they decide whether more is sent.
+                failed = any(isinstance(result, Exception) for _, result in outcomes)
+                due = time.monotonic() - stored_at >= BATCH_SECONDS
+                if failed or due or len(outcomes) >= BATCH:
                     self._take(outcomes, pending)
                     outcomes, stored_at = [], time.monotonic()
             self._take(outcomes, pending)
@@ -187,7 +190,7 @@ class _Step:
         return not pending
 
     def _space(self) -> None:
-        """Count a request, also one that the client sends again, for the limit of a minute."""
+        """Count a request, also a repeated one, toward the limit of requests per minute."""
         if self.setup.rpm:
             self.next_at = max(time.time(), self.next_at) + 60 / self.setup.rpm
 
@@ -211,8 +214,8 @@ class _Step:
         return outcomes
 
     def _affordable(self, uncounted: int) -> bool:
-        """Whether one more question, beside those whose cost isn't counted yet, stays within the
-        cost limit; stops the run if it doesn't and there are none."""
+        """Whether one more question stays within the cost limit, with `uncounted` questions whose
+        cost isn't known yet. If it doesn't, and there are none of these, the run stops."""
         limit, cost = self.setup.max_cost, self.setup.prices.cost(self.paid)
         if limit is None or cost is None:
             return True
@@ -222,13 +225,13 @@ class _Step:
             self.stop = JobFailed(
                 f"The cost limit of {dollars(limit)} is reached: {dollars(cost)} are spent, and "
                 f"{self.job.done:,} of {self.total:,} images have their answer. Raise the limit to "
-                "go on; nothing is sent twice."
+                "continue; nothing is sent twice."
             )
         return False
 
     def _take(self, outcomes: list[Outcome], pending: deque[Question]) -> None:
-        """Keep answers and name failed images; what wasn't answered for another reason is pending
-        again."""
+        """Store answers and report failed images; questions that got no answer for another reason
+        are pending again."""
         replies, failed = list[tuple[Question, Reply]](), dict[Pair, str]()
         paid = Usage()
         for question, result in outcomes:
@@ -260,19 +263,19 @@ class _Step:
             self.stop = error
 
     def _store(self, replies: list[tuple[Question, Reply]], paid: Usage) -> None:
-        """Store answers and what they took at once, also of a job that is canceled."""
+        """Store answers and their tokens at once, even if the job is canceled."""
         if not paid.requests:
             return
         with transaction.atomic():
             store_answers(endpoint=self.setup.base_url, model=self.setup.model, replies=replies)
-            held = Run.objects.select_for_update(of=("self",)).filter(pk=self.run.pk).first()
-            if held is not None:
-                self.paid = EndpointSetup.of(held).paid + paid
-                held.endpoint = {**held.endpoint, "paid": asdict(self.paid)}
-                held.save(update_fields=["endpoint"])
+            locked_run = Run.objects.select_for_update(of=("self",)).filter(pk=self.run.pk).first()
+            if locked_run is not None:
+                self.paid = EndpointSetup.of(locked_run).paid + paid
+                locked_run.endpoint = {**locked_run.endpoint, "paid": asdict(self.paid)}
+                locked_run.save(update_fields=["endpoint"])
 
     def _fail(self, failed: dict[Pair, str]) -> None:
-        """Name failed images, and stop the run if they are too many."""
+        """Report failed images, and stop the run if there are too many."""
         if not failed:
             return
         with transaction.atomic():
@@ -282,11 +285,11 @@ class _Step:
         last = next(reversed(failed.values()))
         percent = settings.MULTIMODAL_MAX_FAILURES
         if not self.job.done and self.job.failed >= FAILED_AT_FIRST:
-            text = f"None of the first {self.job.failed} images got an answer. The last: {last}"
+            text = f"None of the first {self.job.failed} images got an answer. Last: {last}"
         elif self.job.failed > self.total * percent / 100:
             text = (
-                f"{self.job.failed:,} of {self.total:,} images got no answer, and {percent} % may "
-                f"(MULTIMODAL_MAX_FAILURES). The last: {last}"
+                f"{self.job.failed:,} of {self.total:,} images got no answer; at most {percent} % "
+                f"may fail (MULTIMODAL_MAX_FAILURES). Last: {last}"
             )
         else:
             return
@@ -321,29 +324,31 @@ class _Step:
 def _store(
     run: Run, images: dict[int, Any], scores: dict[Pair, float], usage: Usage | None
 ) -> None:
-    """Store the ranking, with what its answers took, those stored earlier included."""
+    """Store the ranking and the tokens of its answers, including answers stored earlier."""
     depth = run.rerank_depth or 0
     rankings = {
         query_id: reranked(
             ids,
-            np.array([scores.get((query_id, one), np.nan) for one in ids[:depth].tolist()]),
+            np.array(
+                [scores.get((query_id, image_id), np.nan) for image_id in ids[:depth].tolist()]
+            ),
             depth=depth,
         )
         for query_id, ids in images.items()
     }
     run = run_store(run=run, rankings=rankings)
     with transaction.atomic():
-        held = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        locked_run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
         total = sum(min(depth, len(ids)) for ids in images.values())
-        held.endpoint = {
-            **held.endpoint,
+        locked_run.endpoint = {
+            **locked_run.endpoint,
             "answers": len(scores),
             "unscored": total - len(scores),
             "prompt_tokens": usage.prompt_tokens if usage else None,
             "completion_tokens": usage.completion_tokens if usage else None,
         }
-        held.cost = EndpointSetup.of(held).prices.cost(usage) if usage else None
-        held.save(update_fields=["endpoint", "cost"])
+        locked_run.cost = EndpointSetup.of(locked_run).prices.cost(usage) if usage else None
+        locked_run.save(update_fields=["endpoint", "cost"])
 
 
 def _name(pair: Pair) -> str:

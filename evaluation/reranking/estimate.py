@@ -1,4 +1,4 @@
-"""What a two-stage run will take, before it begins."""
+"""The estimated cost of a two-stage run, before it begins."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class Estimate:
     queries: int
     pairs: int
     unavailable: int
-    """Of these pairs those without an embedding; for a multimodal model those whose image is
-    withdrawn or not in the corpus."""
+    """Pairs whose image has no embedding; for a multimodal model, pairs whose image is withdrawn or
+    not in the corpus."""
     answered: int = 0
     """Pairs whose answer is stored already."""
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     measured: bool = False
-    """Whether the tokens are as earlier answers of the model took; else they are a guess."""
+    """Whether the tokens follow from earlier answers of the model; else they are a guess."""
     cost: float | None = None
     """US dollars for the requests; None without prices."""
     minutes: float | None = None
-    """At least, by the limit of requests; None without a limit."""
+    """The least, by the limit of requests; None without a limit."""
 
 
 def rerank_estimate(choice: RerankChoice) -> Estimate:
-    """Of a choice that `rerank_services.rerank_checked` let pass. Takes seconds where there are
-    many pairs; sends nothing."""
+    """The estimate for a choice that `rerank_checked` accepted. Takes seconds for many pairs; sends
+    nothing."""
     images = first_stage_images(release=choice.release, first_stage=choice.first_stage)
     pairs = pairs_to_score(images, choice.depth)
     if choice.embedding_model is not None:
@@ -62,8 +62,8 @@ def rerank_estimate(choice: RerankChoice) -> Estimate:
             stored_answers(endpoint=setup.base_url, model=setup.model, questions=questions)
         )
     requests = len(pairs) - answered - unavailable
-    known = mean_tokens(endpoint=setup.base_url, model=setup.model)
-    prompt, completion = known or GUESSED_TOKENS
+    token_means = mean_tokens(endpoint=setup.base_url, model=setup.model)
+    prompt, completion = token_means or GUESSED_TOKENS
     usage = Usage(requests, round(requests * prompt), round(requests * completion))
     return Estimate(
         queries=len(images),
@@ -73,7 +73,7 @@ def rerank_estimate(choice: RerankChoice) -> Estimate:
         requests=requests,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
-        measured=known is not None,
+        measured=token_means is not None,
         cost=setup.prices.cost(usage),
         minutes=requests / setup.rpm if setup.rpm else None,
     )

@@ -34,7 +34,7 @@ class ModelChoice(ModelChoiceField[EmbeddingModel]):
 
 
 class RerankForm(forms.Form):
-    """What is re-ranked, how deep, by what, and at which price."""
+    """What is re-ranked, how deep, by which model, and at which price."""
 
     first_stage = forms.ChoiceField(label="First stage")
     depth = forms.IntegerField(label="Depth", min_value=1, initial=USUAL_DEPTH)
@@ -57,7 +57,7 @@ class RerankForm(forms.Form):
     price_in = number_field("Price of input", "US dollars for a million tokens.")
     price_out = number_field("Price of output", "US dollars for a million tokens.")
     max_cost = number_field(
-        "Cost limit", "US dollars. The run stops there, and goes on when raised."
+        "Cost limit", "US dollars. The run stops there, and continues when you raise it."
     )
     rpm = forms.IntegerField(
         required=False,
@@ -70,7 +70,7 @@ class RerankForm(forms.Form):
         required=False,
         max_length=MAX_NAME,
         label="Name",
-        help_text="The name on the leaderboard; empty for one made of the other fields.",
+        help_text="The name on the leaderboard; empty for a name made from the other fields.",
     )
 
     def __init__(self, *args: Any, release: Release, fixed: int, **kwargs: Any) -> None:
@@ -112,7 +112,7 @@ class RerankForm(forms.Form):
 
     @property
     def choice(self) -> RerankChoice:
-        """What was chosen, once it is valid."""
+        """The choice, once the form is valid."""
         data = self.cleaned_data
         by_embedding = data["kind"] == EMBEDDING
         first: Run | None = self.runs.get(data["first_stage"])
@@ -134,7 +134,7 @@ class RerankForm(forms.Form):
 
 
 class ResumeForm(forms.Form):
-    """With which limits a run that stopped goes on."""
+    """The limits with which a run that stopped is resumed."""
 
     max_cost = number_field("Cost limit, US dollars", "")
     rpm = forms.IntegerField(required=False, min_value=0, label="Requests a minute")

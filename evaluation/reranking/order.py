@@ -1,4 +1,4 @@
-"""Two-stage rankings: what a second stage makes of a first stage's order.
+"""Two-stage rankings: a first stage's order, re-ranked by the scores of a second stage.
 
 Source: Vendrow et al. 2024, section 4 and table 3.
 """
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evaluation.scoring.run_files import Ranking
 
-#: By how much an image's score lies below the one before it at least. Wide enough for programs that
+#: The least difference between the scores of neighboring images. Large enough for programs that
 #: read scores in single precision.
 STEP: Final = 1e-6
 #: The score of the first image that the second stage didn't score: below every cosine.
@@ -25,11 +25,11 @@ def reranked(
     """Re-rank the first `depth` of a first stage's images (n,), best first.
 
     `scores` (min(depth, n),) are the second stage's, from -1 to 1 and higher for better; NaN where
-    it has none. The order is: what was scored, by score, equal ones in the first stage's order;
-    then what was not scored, then what lies behind `depth`, both in the first stage's order.
+    it has none. Scored images come first, by score, ties in the first stage's order; then the
+    images that were not scored, then those behind `depth`, both in the first stage's order.
 
     The ranking's scores fix the ranks in every program, since they descend strictly: an image
-    keeps the second stage's score, lowered where needed to lie `STEP` below the one before it (so
+    keeps the second stage's score, lowered where needed to lie `STEP` below the image before it (so
     by at most a millionth for each image before it); images that were not scored get -2, -3, -4 …
     ValueError: scores of another length or outside [-1, 1], a depth over 100,000.
     """
@@ -51,7 +51,7 @@ def reranked(
 
 
 def _descending(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The highest that are nowhere above these, which descend, and lie `STEP` apart at least."""
+    """The highest scores that don't exceed these descending ones and are `STEP` apart at least."""
     steps = STEP * np.arange(len(scores))
     raised = scores + steps
     allowed = np.minimum.accumulate(raised)

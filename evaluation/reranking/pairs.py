@@ -1,4 +1,4 @@
-"""What a two-stage run re-ranks: the first stage's images, and the questions that they make."""
+"""What a two-stage run re-ranks: the first stage's images, and the questions about them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def first_stages(release: Release) -> QuerySet[Run]:
 
 
 def first_stage_images(*, release: Release, first_stage: Run | None) -> dict[int, ImageIds]:
-    """The images of each query in the first stage's order, by query id; without a run those of the
-    release's fixed lists. NoSnapshot, RunDamaged: see `run_selectors` and `run_store`.
+    """The images of each query in the first stage's order, by query id; without a run, those of the
+    release's fixed lists. NoSnapshot, RunDamaged: see `runs.selectors` and `runs.store`.
     """
     if first_stage is None:
         return release_data(release).fixed
@@ -64,26 +64,26 @@ def pairs_to_score(images: Mapping[int, ImageIds], depth: int) -> list[Pair]:
 def questions_of(
     pairs: Sequence[Pair], *, texts: Mapping[int, str], side: int
 ) -> tuple[list[Question], dict[Pair, str]]:
-    """The questions that pairs make, and why the others make none; at most three
-    SQL queries."""
-    found = Image.objects.filter(pk__in={image_id for _, image_id in pairs})
-    here = {
+    """The questions about pairs, and for pairs without a question the reason; at most three SQL
+    queries."""
+    images = Image.objects.filter(pk__in={image_id for _, image_id in pairs})
+    sendable = {
         image.pk: SentImage(ImageRef.of(image), image.width, image.height, side)
-        for image in found.only("sha256", "root_id", "file_name", "width", "height")
+        for image in images.only("sha256", "root_id", "file_name", "width", "height")
     }
-    if any(one.ref.root_id is not None for one in here.values()):
+    if any(image.ref.root_id is not None for image in sendable.values()):
         # They are read in threads, which have no database.
         roots_load()
-    withdrawn = set(found.filter(is_withdrawn()).values_list("pk", flat=True))
+    withdrawn = set(images.filter(is_withdrawn()).values_list("pk", flat=True))
     prompts = {query_id: prompt_for(texts[query_id]) for query_id, _ in pairs}
     questions, refused = [], {}
     for query_id, image_id in pairs:
         if image_id in withdrawn:
             refused[query_id, image_id] = WITHDRAWN
-        elif image_id not in here:
+        elif image_id not in sendable:
             refused[query_id, image_id] = NOT_HERE
         else:
-            questions.append(Question(query_id, image_id, prompts[query_id], here[image_id]))
+            questions.append(Question(query_id, image_id, prompts[query_id], sendable[image_id]))
     return questions, refused
 
 

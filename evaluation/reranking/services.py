@@ -1,4 +1,4 @@
-"""Two-stage runs: begun, resumed after a stop, and worked on by a job."""
+"""Two-stage runs: starting them, resuming them after a stop, and the job's work on them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_RPM: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class RerankChoice:
-    """What a two-stage run is to be: exactly one of the two kinds of second stage."""
+    """The choice of a two-stage run, with exactly one of the two kinds of second stage."""
 
     release: Release
     first_stage: Run | None
@@ -39,7 +39,7 @@ class RerankChoice:
     embedding_model: EmbeddingModel | None = None
     endpoint: EndpointSetup | None = None
     name: str = ""
-    """Empty for one made of the rest."""
+    """Empty for a name made from the other fields."""
 
     @property
     def task(self) -> str:
@@ -48,14 +48,14 @@ class RerankChoice:
 
     @property
     def second_name(self) -> str:
-        """The second stage's model."""
+        """The name of the second stage's model."""
         if self.embedding_model is not None:
             return self.embedding_model.name
         return self.endpoint.model if self.endpoint is not None else ""
 
     @property
     def run_name(self) -> str:
-        """The given name, or one made of both stages and the depth."""
+        """The given name, or a name made from both stages and the depth."""
         if self.name.strip():
             return self.name.strip()
         first = self.first_stage.name if self.first_stage is not None else "fixed lists"
@@ -64,9 +64,9 @@ class RerankChoice:
 
 
 def rerank_checked(choice: RerankChoice) -> RerankChoice:
-    """The choice with its address in one form.
+    """The choice with its address normalized.
 
-    Raises ValidationError, with the field named, for what can't be re-ranked.
+    Raises ValidationError, with the field's name, for what can't be re-ranked.
     """
     _check_first_stage(choice)
     if not 1 <= choice.depth <= settings.RERANK_MAX_DEPTH:
@@ -87,22 +87,22 @@ def rerank_checked(choice: RerankChoice) -> RerankChoice:
 
 
 def rerank_begin(*, choice: RerankChoice, created_by: Any = None) -> Run:
-    """Have a two-stage run made by a job.
+    """Create a two-stage run and its job.
 
-    The same choice again resumes a run that stopped, with the limits and prices that are given
-    now, and answers with one that is at work. Raises ValidationError for what can't be re-ranked,
-    and for a choice whose run of that name is ready.
+    The same choice again resumes a run that stopped, with the new limits and prices, or returns the
+    run that is at work. Raises ValidationError for what can't be re-ranked, and if the choice's run
+    is ready already.
     """
     choice = rerank_checked(choice)
     with transaction.atomic():
-        # Of two requests, one waits and finds the other's run.
+        # If two requests come at once, the second waits and uses the first one's run.
         Release.objects.select_for_update(of=("self",)).get(pk=choice.release.pk)
         same = _same(choice)
         if same is None:
             return _create(choice, created_by)
         if same.ready:
             raise ValidationError(
-                {"name": f"This is run {same.pk} and ready; choose another name for one more."}
+                {"name": f"Run {same.pk} is ready with this choice; choose another name."}
             )
         if choice.endpoint is not None:
             _set_limits(same, choice.endpoint)
@@ -118,9 +118,9 @@ def rerank_resume(
 ) -> Run:
     """Resume a run that stopped, failed or was canceled, with other limits.
 
-    Both limits count for a multimodal model alone: `max_cost` in US dollars for the whole run,
-    None for no limit; `rpm` 0 for none. Raises ValidationError for impossible limits; Conflict for
-    a run that is at work or ready, or that is no two-stage run.
+    Both limits apply to multimodal models only: `max_cost` in US dollars for the whole run, None
+    for no limit; `rpm` in requests per minute, 0 for no limit. Raises ValidationError for
+    impossible limits; Conflict for a run that is at work or ready, or isn't a two-stage run.
     """
     with transaction.atomic():
         run = Run.objects.select_for_update(of=("self",)).select_related("job").get(pk=run.pk)
@@ -141,7 +141,7 @@ def rerank_step(job: Job, deadline: float) -> bool:
     )
     if run is None:
         raise JobFailed("The run was deleted.")
-    # Here, since a web process has no use for what loads models or speaks to servers.
+    # Imported here since web processes neither load models nor talk to servers.
     if run.kind == Run.Kind.RERANK_EMBEDDING:
         from evaluation.reranking.by_embedding import embedding_rerank_step
 
@@ -254,9 +254,9 @@ def _about(choice: RerankChoice) -> str:
 def _set_limits(run: Run, setup: EndpointSetup) -> None:
     if run.job is not None and run.job.state in Job.UNFINISHED:
         return
-    # Also after a change of the setting, one run sends images of one size.
-    kept = {name: run.endpoint[name] for name in ("paid", "max_side")}
-    run.endpoint = {**setup.as_json(), **kept}
+    # A run sends all images in the same size, even after a change of the setting.
+    preserved = {name: run.endpoint[name] for name in ("paid", "max_side")}
+    run.endpoint = {**setup.as_json(), **preserved}
     run.save(update_fields=["endpoint"])
 
 

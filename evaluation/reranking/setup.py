@@ -23,18 +23,18 @@ class EndpointSetup:
     model: str
     """As the server names it."""
     rpm: int = 0
-    """Requests a minute at most; 0 for no limit."""
+    """The most requests per minute; 0 for no limit."""
     prices: Prices = field(default_factory=Prices)
     max_cost: float | None = None
     """US dollars that the run may spend; None for no limit."""
     max_side: int = 0
     """Longest side in pixels at which images are sent."""
     paid: Usage = field(default_factory=Usage)
-    """What this run's own requests took, without answers that were stored before."""
+    """The tokens of this run's own requests, without answers that were stored before."""
 
     @classmethod
     def of(cls, run: Run) -> EndpointSetup:
-        """That of a run."""
+        """The setup of a run."""
         stored = run.endpoint
         return cls(
             base_url=stored["base_url"],
@@ -61,7 +61,7 @@ class EndpointSetup:
         }
 
     def cost_of_one(self, paid: Usage) -> float:
-        """US dollars that one more question takes, as those so far did; 0 without prices."""
+        """US dollars for one more question, by the mean of those so far; 0 without prices."""
         prompt, completion = GUESSED_TOKENS
         if paid.requests and paid.prompt_tokens:
             prompt = paid.prompt_tokens / paid.requests

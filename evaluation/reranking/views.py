@@ -1,4 +1,4 @@
-"""The page on which admins have runs re-ranked, and see how far they are."""
+"""The page on which admins start two-stage runs and see their progress."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class RunRow:
     run: Run
     stopped: bool
     spent: str
-    """What its own requests cost so far; empty where nobody said a price."""
+    """What its own requests cost so far; empty without prices."""
     limit: str
     """What they may cost; empty without a limit."""
     resume: ResumeForm | None
-    """Of a multimodal run that stopped."""
+    """For a multimodal run that stopped."""
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
 def rerank_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """Choose a two-stage run, see what it will take, and start it."""
+    """Choose a two-stage run, see its estimated cost, and start it."""
     require_role(request.user, Role.ADMIN)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     try:
@@ -61,7 +61,7 @@ def rerank_run(request: HttpRequest, pk: int) -> HttpResponse:
     elif request.method == "POST" and form.is_valid():
         with refusal_in_form(form):
             choice = rerank_checked(form.choice)
-            # What is started is what was estimated, and nothing that was changed since.
+            # Start only what was estimated: the form may have changed since.
             seen = _mark(form)
             if request.POST.get("act") == "start" and request.POST.get("seen") == seen:
                 run = rerank_begin(choice=choice, created_by=request.user)
@@ -77,7 +77,7 @@ def rerank_run(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def rerank_resume_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take up a run that stopped, with the limits that were typed."""
+    """Resume a run that stopped, with the limits that were typed."""
     run = _two_stage_run(request, pk)
     form = ResumeForm(request.POST)
     with refusal_in_message(request):
@@ -86,14 +86,14 @@ def rerank_resume_run(request: HttpRequest, pk: int) -> HttpResponse:
         rerank_resume(
             run=run, max_cost=form.cleaned_data["max_cost"], rpm=form.cleaned_data["rpm"] or 0
         )
-        messages.success(request, f"“{run.name}” goes on.")
+        messages.success(request, f"“{run.name}” is resumed.")
     return redirect("rerank-run", pk=run.release_id)
 
 
 @login_required
 @require_POST
 def rerank_stop_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stop a run that is at work; what was answered stays."""
+    """Stop a run that is at work; its answers stay."""
     run = _two_stage_run(request, pk)
     if run.job is not None and job_cancel(job=run.job):
         messages.success(request, f"“{run.name}” is stopped. Its answers are stored.")
@@ -108,7 +108,7 @@ def _two_stage_run(request: HttpRequest, pk: int) -> Run:
 
 
 def _mark(form: RerankForm) -> str:
-    """By which a filled form is known again; a name is no part of what it takes."""
+    """Identifies a filled form, without the name, which doesn't change the estimate."""
     values = [str(form.cleaned_data[name]) for name in form.fields if name != "name"]
     return hashlib.sha256("\n".join(values).encode()).hexdigest()
 
@@ -124,7 +124,7 @@ def _estimate_context(estimate: Estimate) -> dict[str, Any]:
 
 
 def _rows(release: Release) -> list[RunRow]:
-    """The two-stage runs of a release, those at work and those that stopped before ready ones."""
+    """The two-stage runs of a release: first those at work or stopped, then ready ones."""
     runs = Run.objects.select_related("job", "first_stage").filter(
         release=release, kind__startswith="rerank_", job__kind=RERANK_JOB
     )

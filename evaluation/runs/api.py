@@ -238,7 +238,7 @@ class ReleaseRunsView(RunView, GenericAPIView[Run]):
             card={name: fields[name] for name in CARD_FIELDS if name in fields},
             publish=fields["publish"],
         )
-        return _created(run, request)
+        return created(run, request)
 
 
 class BaselinesView(RunView):
@@ -272,7 +272,7 @@ class FusionView(RunView):
             owner=request.user,
             **written.validated_data,
         )
-        return _created(run, request)
+        return created(run, request)
 
 
 class EvaluationView(RunView):
@@ -302,7 +302,8 @@ class AllowanceView(RunView):
         return Response(AllowanceSerializer(allowance_of(request.user)).data)
 
 
-def _created(run: Run, request: Request) -> Response:
+def created(run: Run, request: Request) -> Response:
+    """The answer 201 with a new run."""
     return Response(
         RunDetailSerializer(run, context={"request": request}).data,
         status=status.HTTP_201_CREATED,

@@ -227,7 +227,7 @@ def test_too_many_failures_fail_the_run_until_they_are_mended(release, first, se
     run = begun(release, first, 6, server.url)
     job = worked(run)
     assert job.state == "failed"
-    assert "images got no answer, and 30 % may (MULTIMODAL_MAX_FAILURES)" in job.error
+    assert "images got no answer; at most 30 % may fail (MULTIMODAL_MAX_FAILURES)" in job.error
     assert JobItemError.objects.filter(job=job).exists()
     server.refused.clear()
     rerank_resume(run=run)
@@ -243,7 +243,7 @@ def test_a_server_that_is_away_stops_the_run(release, first, server, monkeypatch
     job = worked(run)
     assert job.state == "failed"
     assert "can't be reached" in job.error
-    assert "Start it again when the server is well" in job.error
+    assert "Resume the run when the server is up" in job.error
     # It was no image's fault.
     assert job.failed == 0
 

@@ -1,5 +1,5 @@
-"""Questions to multimodal models, what their answers cost, and the answers that are stored, so that
-each is paid for once."""
+"""Questions to multimodal models, the cost of their answers, and the stored answers, so that each
+is paid for once."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Prices:
 
 
 def dollars(amount: float) -> str:
-    """An amount for people: in cents, or hundredths of a cent where an amount below a dollar has
-    them."""
+    """An amount for people: rounded to cents, or to hundredths of a cent below a dollar if it isn't
+    whole cents."""
     fine = amount < 1 and round(amount, 4) != round(amount, 2)
     return f"${amount:.4f}" if fine else f"${amount:,.2f}"
 
@@ -51,8 +51,8 @@ class SentImage:
 
     @property
     def fingerprint(self) -> str:
-        """What was sent: the source file's SHA-256, or one of that and the size if it is sent
-        smaller. Needs no file. Empty while nobody has read the file.
+        """What was sent: the source file's SHA-256, or, if it is sent smaller, the SHA-256 of that
+        and the size. Doesn't read the file. Empty while nobody has read it.
         """
         if not self.ref.sha256 or not self._smaller:
             return self.ref.sha256
@@ -61,7 +61,7 @@ class SentImage:
     def jpeg(self) -> bytes:
         """The image upright, as a browser shows it, no longer than `side`.
 
-        ImageGone: its file isn't there, or its place doesn't answer.
+        ImageGone: its file isn't there, or its root doesn't answer.
         """
         with display_file(self.ref) as file:
             data = file.read()
@@ -80,7 +80,7 @@ class SentImage:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One image of one query, to be put to a model."""
+    """A question to a model: one image for one query."""
 
     query_id: int
     image_id: int
@@ -109,30 +109,32 @@ class StoredAnswer:
 def stored_answers(
     *, endpoint: str, model: str, questions: Sequence[Question]
 ) -> dict[tuple[int, int], StoredAnswer]:
-    """The stored answers to these questions by (query id, image id), as one SQL query. An answer
-    about an earlier file of the image, or about it in another size, is none.
+    """The stored answers to these questions by (query id, image id). One SQL query. An answer about
+    an earlier file of the image, or in another size, doesn't count.
     """
-    prompts = {one.prompt: prompt_sha256(one.prompt) for one in questions}
+    prompts = {question.prompt: prompt_sha256(question.prompt) for question in questions}
     rows = ModelAnswer.objects.filter(
         endpoint=endpoint,
         model=model,
         prompt_sha256__in=set(prompts.values()),
-        image_id__in={one.image_id for one in questions},
+        image_id__in={question.image_id for question in questions},
     ).values_list(
         "prompt_sha256", "image_id", "image_sha256", "score", "prompt_tokens", "completion_tokens"
     )
     stored = {row[:3]: StoredAnswer(row[3], Usage(1, row[4], row[5])) for row in rows.iterator()}
-    found = {}
-    for one in questions:
-        answer = stored.get((prompts[one.prompt], one.image_id, one.image.fingerprint))
+    answers = {}
+    for question in questions:
+        answer = stored.get(
+            (prompts[question.prompt], question.image_id, question.image.fingerprint)
+        )
         if answer is not None:
-            found[one.key] = answer
-    return found
+            answers[question.key] = answer
+    return answers
 
 
 def store_answers(*, endpoint: str, model: str, replies: Iterable[tuple[Question, Reply]]) -> None:
-    """Store answers. Of two answers to the same question the first stays; an answer about an
-    earlier file or another size is replaced.
+    """Store answers. If a question was answered before, the first answer stays; an answer about an
+    earlier file or in another size is replaced.
     """
     rows = [
         ModelAnswer(
@@ -162,7 +164,7 @@ def store_answers(*, endpoint: str, model: str, replies: Iterable[tuple[Question
 
 
 def mean_tokens(*, endpoint: str, model: str) -> tuple[float, float] | None:
-    """Mean tokens of the model's answers: (prompt, completion); None where none are known."""
+    """Mean tokens of the model's answers: (prompt, completion); None if there are none."""
     means = ModelAnswer.objects.filter(
         endpoint=endpoint, model=model, prompt_tokens__gt=0
     ).aggregate(prompt=Avg("prompt_tokens"), completion=Avg("completion_tokens"))

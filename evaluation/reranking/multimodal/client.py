@@ -22,12 +22,12 @@ from evaluation.reranking.multimodal.prompt import (
 if TYPE_CHECKING:
     import openai
 
-#: The answer is one word; a second token is for models that begin with a line's end.
+#: The answer is one word; the second token is for models that begin with a line break.
 MAX_TOKENS: Final = 2
 #: The most that the protocol allows.
 TOP_LOGPROBS: Final = 20
-#: Tries after the first, by the client's rules: for a request that the server limits or fails on,
-#: after the time that it asks for, else after 0.5 to 8 seconds, doubled each time.
+#: Retries by the client, when the server limits requests or fails: after the time that the server
+#: requests, else after 0.5 to 8 seconds, doubled each time.
 MAX_RETRIES: Final = 4
 _SHOWN: Final = 300
 _LONGEST_ADDRESS: Final = 300
@@ -77,9 +77,9 @@ class Client:
         self._openai.close()
 
     def ask(self, *, prompt: str, jpeg: bytes) -> Reply:
-        """Put the question about one image, with the client's retries.
+        """Ask about one image, with the client's retries.
 
-        EndpointRefused: the server is away, limits requests for longer, or refuses them.
+        EndpointRefused: the server can't be reached, keeps limiting requests, or refuses them.
         ImageFailed: this image gets no score.
         """
         import openai
@@ -99,7 +99,7 @@ class Client:
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             raise EndpointRefused(
-                f"The server can't be reached: {cause}. Start it again when the server is well; "
+                f"The server can't be reached: {cause}. Resume the run when the server is up; "
                 "nothing is sent twice."
             ) from error
         except openai.APIStatusError as error:

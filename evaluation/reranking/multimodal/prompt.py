@@ -1,4 +1,4 @@
-"""The question that is put to a multimodal model, and the score that a chat completion gives.
+"""The question to a multimodal model, and the score in its chat completion.
 
 Source: Vendrow et al. 2024, section 4, "Reranking with Multimodal Models".
 """
@@ -23,33 +23,33 @@ _SHOWN: Final = 200
 
 
 class NoAnswer(Exception):
-    """Neither yes nor no is among the likeliest first tokens; the text says which are."""
+    """Neither yes nor no is among the likeliest first tokens; the text names these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What the log-probabilities of an answer's first token say."""
+    """The score from the log-probabilities of an answer's first token."""
 
     yes: float | None
     """Log-probability of yes in all its spellings together; None if the server doesn't give it."""
     no: float | None
     score: float
-    """From 0 to 1: how likely yes is against no."""
+    """From 0 to 1: the probability of yes against no."""
 
 
 def prompt_for(query: str) -> str:
     """The paper's prompt for a query's text.
 
-    The text goes in as it was written, capitals and a full stop included; only blanks around it
-    are left out. The paper's section 4 shows "{some query}" and says no more; the authors'
-    published code leaves blanks in too, so that "red fox showing signs of sarcoptic mange " has one
+    The text is inserted as written, with capitals and a full stop; only blanks around it are
+    removed. The paper's section 4 shows "{some query}" and says no more; the authors' published
+    code keeps the blanks too, so that "red fox showing signs of sarcoptic mange " has a blank
     before its question mark there.
     """
     return TEMPLATE.replace("{query}", query.strip())
 
 
 def prompt_sha256(prompt: str) -> str:
-    """By which an answer's prompt is known: SHA-256 of its UTF-8, in hexadecimal."""
+    """What identifies an answer's prompt: the SHA-256 of its UTF-8, in hexadecimal."""
     return hashlib.sha256(prompt.encode()).hexdigest()
 
 
@@ -58,9 +58,9 @@ def score_from_logprobs(top_logprobs: Sequence[tuple[str, float]]) -> Score:
     likeliest choices for the answer's first token.
 
     Spellings of one answer (" Yes", "yes", "YES.", with a tokenizer's marks) count together, by
-    the logarithm of their summed probabilities. If one answer isn't among the pairs, its
-    log-probability is at most the smallest that is given, and counts as that: s is then a lower
-    bound where yes is given, an upper bound where no is. NoAnswer: if neither is there.
+    the logarithm of their summed probabilities. If one of the two answers isn't among the pairs,
+    its log-probability is at most the smallest given one, which is used: s is then a lower bound
+    where yes is given, an upper bound where no is. NoAnswer: neither is there.
     """
     words = [(_word(token), value) for token, value in top_logprobs if math.isfinite(value)]
     yes = _log_sum_exp(value for word, value in words if word == "yes")
@@ -113,7 +113,7 @@ class Usage:
 
 
 class EndpointRefused(Refused):
-    """The server can't be used; no other image would fare better."""
+    """The server can't be used; other images would fail too."""
 
 
 class ImageFailed(Exception):
@@ -130,7 +130,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One image's score, and what it took."""
+    """One image's score and the tokens used."""
 
     score: Score
     usage: Usage
@@ -141,10 +141,10 @@ class Reply:
 def read_reply(data: Any) -> Reply:
     """The score in a chat completion.
 
-    EndpointRefused: it has an answer without log-probabilities. ImageFailed: it has no answer, or
-    one that is neither yes nor no. Unreadable: it is no chat completion.
+    EndpointRefused: its answer has no log-probabilities. ImageFailed: it has no answer, or an
+    answer that is neither yes nor no. Unreadable: it isn't a chat completion.
     """
-    usage, known = _usage(data)
+    usage, usage_known = _usage(data)
     choice = _first(_get(data, "choices"))
     if not isinstance(choice, dict):
         raise Unreadable(f"The response is not a chat completion: {str(data)[:_SHOWN]}")
@@ -156,29 +156,29 @@ def read_reply(data: Any) -> Reply:
             reason = _get(message, "refusal") or f"it ended with {choice.get('finish_reason')!r}"
             raise ImageFailed(f"The model gave no answer: {str(reason)[:_SHOWN]}", usage)
         raise EndpointRefused(
-            f"The server answers {str(text)[:40]!r} without log-probabilities, and a score is made "
-            "of these alone. Choose a model or a server that gives them (logprobs, top_logprobs)."
+            f"The server answers {str(text)[:40]!r} without log-probabilities, which the score "
+            "needs. Choose a model or a server that gives them (logprobs, top_logprobs)."
         )
     try:
-        return Reply(score_from_logprobs(_top(tokens)), usage, known)
+        return Reply(score_from_logprobs(_top(tokens)), usage, usage_known)
     except NoAnswer as error:
         raise ImageFailed(str(error), usage) from error
 
 
 def _top(tokens: list[Any]) -> list[tuple[str, float]]:
     """The likeliest choices for the first token that isn't blank."""
-    first = next((one for one in tokens if str(_get(one, "token") or "").strip()), tokens[0])
+    first = next((item for item in tokens if str(_get(item, "token") or "").strip()), tokens[0])
     choices = _get(first, "top_logprobs")
     if not isinstance(choices, list) or not choices:
         raise EndpointRefused(
             "The server gives the log-probability of its answer but not those of the other likely "
-            "ones (top_logprobs), of which a score is made. Choose another model or server."
+            "answers (top_logprobs), which the score needs. Choose another model or server."
         )
     pairs = []
-    for one in choices:
-        token, value = _get(one, "token"), _get(one, "logprob")
+    for choice in choices:
+        token, value = _get(choice, "token"), _get(choice, "logprob")
         if not isinstance(token, str) or not isinstance(value, int | float) or value > 0.01:
-            raise Unreadable(f"A log-probability is not one: {str(one)[:_SHOWN]}")
+            raise Unreadable(f"Not a log-probability: {str(choice)[:_SHOWN]}")
         pairs.append((token, float(value)))
     return pairs
 
@@ -186,7 +186,7 @@ def _top(tokens: list[Any]) -> list[tuple[str, float]]:
 def _usage(data: Any) -> tuple[Usage, bool]:
     counted = _get(data, "usage")
     counts = [_get(counted, name) for name in ("prompt_tokens", "completion_tokens")]
-    if not all(isinstance(one, int) and 0 <= one < 2**31 for one in counts):
+    if not all(isinstance(count, int) and 0 <= count < 2**31 for count in counts):
         return Usage(requests=1), False
     return Usage(1, *counts), True
 
