@@ -10,9 +10,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from curation.errors import CurationRefused
 from curation.filters import FILTERS
 from curation.sources import KINDS
+from curation.tables import CurationRefused
 
 _TABLES: Final[dict[str, dict[str, Any]]] = {
     "": {"preset": str, "seed": int, "sources": list, "memory": str, "threads": int,

@@ -23,7 +23,7 @@ from PIL import Image, ImageOps
 from urllib3.util import Retry
 
 from curation.corpus_files import ADDRESSES
-from curation.errors import CurationRefused
+from curation.tables import CurationRefused
 
 FETCHED: Final = "fetched.csv"
 FAILED: Final = "failed.csv"

@@ -14,9 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from curation.errors import CurationRefused
 from curation.sources.darwin_core import bare_names
-from curation.tables import Connection, keep, replace_kept
+from curation.tables import Connection, CurationRefused, keep, replace_kept
 
 Filter = Callable[[Connection, Any], None]
 

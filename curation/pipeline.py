@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from curation import sampling, splits, taxonomy
 from curation.config import Config
-from curation.errors import CurationRefused
 from curation.filters import apply
 from curation.sources import read
-from curation.tables import Connection, connect
+from curation.tables import Connection, CurationRefused, connect
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from curation.errors import CurationRefused
-from curation.tables import Connection, replace_kept
+from curation.tables import Connection, CurationRefused, replace_kept
 
 EARTH_KM: Final = 6371.0088
 METHODS: Final = ("random", "observer", "clusters")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any, Final
 
-from curation.errors import CurationRefused
-from curation.tables import Connection
+from curation.tables import Connection, CurationRefused
 
 TEST_SHARE: Final = 0.4
 VALIDATION_PHOTOS: Final = 30

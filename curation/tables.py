@@ -1,4 +1,4 @@
-"""The tables that every step of a curation reads and writes, in one DuckDB file."""
+"""The tables that every step of a curation reads and writes, in one DuckDB file, and refusals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from typing import Final
 
 import duckdb
 
+from core.errors import Refused
+
 Connection = duckdb.DuckDBPyConnection
+
+
+class CurationRefused(Refused):
+    """A source or a setting is refused as a whole."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        super().__init__(f"{file}: {reason}")
+        self.file = file
+        self.reason = reason
+
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS taxon (

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from duckdb import DuckDBPyConnection as Connection
 
-from curation.errors import CurationRefused
 from curation.sources.coco import stage_section
 from curation.sources.darwin_core import RANKS
 from curation.sources.tabular import COMMAS, aliases, find, quoted, stage_text, unpack, whole
+from curation.tables import CurationRefused
 
 _TAXA: Final = aliases(
     "taxon_id:id|taxonID name:canonicalName|scientificName rank:taxonRank status:taxonomicStatus "

@@ -9,10 +9,10 @@ from typing import Final
 
 from duckdb import DuckDBPyConnection as Connection
 
-from curation.errors import CurationRefused
 from curation.sources import coco, gbif, inaturalist
 from curation.sources.darwin_core import define_functions, store
 from curation.sources.tabular import aliases, stage_parquet, whole
+from curation.tables import CurationRefused
 
 _CRYPTICBIO: Final = aliases(
     "taxon:taxon_id species:scientificName|scientific_name|species photo:photo_id license year "

@@ -9,9 +9,9 @@ from typing import Final
 import ijson
 from duckdb import DuckDBPyConnection as Connection
 
-from curation.errors import CurationRefused
 from curation.sources.darwin_core import RANKS
 from curation.sources.tabular import quoted, text
+from curation.tables import CurationRefused
 
 SECTIONS: Final = {
     name: columns.split()

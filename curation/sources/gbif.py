@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 
 from duckdb import DuckDBPyConnection as Connection
 
-from curation.errors import CurationRefused
 from curation.sources.tabular import (
     Names,
     aliases,
@@ -20,7 +19,7 @@ from curation.sources.tabular import (
     stage_text,
     unpack,
 )
-from curation.tables import refuse
+from curation.tables import CurationRefused, refuse
 
 OCCURRENCE: Final = aliases(
     "id:key|gbifID|occurrenceID taxon:acceptedTaxonKey|taxonKey|taxonID species_id:speciesKey "

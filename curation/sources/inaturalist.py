@@ -7,9 +7,9 @@ from typing import Final
 
 from duckdb import DuckDBPyConnection as Connection
 
-from curation.errors import CurationRefused
 from curation.sources.darwin_core import RANKS
 from curation.sources.tabular import aliases, find, quoted, stage_text
+from curation.tables import CurationRefused
 
 _FILES: Final = {
     "observations": "observation_uuid observer_id latitude longitude positional_accuracy taxon_id "

@@ -16,8 +16,7 @@ from typing import Any, Final
 import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
-from curation.errors import CurationRefused
-from curation.tables import refuse
+from curation.tables import CurationRefused, refuse
 
 COMMAS: Final[dict[str, Any]] = {"delimiter": ",", "quote": '"'}
 Names = Mapping[str, Sequence[str]]

@@ -99,12 +99,12 @@ def direction(
     labels -= np.average(labels, weights=weights)
     prior = text.astype(np.float64) * (PRIOR_SPREAD / moments.text_spread)
     rows = roots[:, None] * images
-    left = roots * (labels - images @ prior)
+    residuals = roots * (labels - images @ prior)
     # Both forms are equal, so solve the smaller system: (SᵀS + λI)⁻¹ Sᵀ = Sᵀ (SSᵀ + λI)⁻¹.
     if len(rows) <= rows.shape[1]:
-        learned = rows.T @ np.linalg.solve(_ridged(rows @ rows.T), left)
+        learned = rows.T @ np.linalg.solve(_ridged(rows @ rows.T), residuals)
     else:
-        learned = np.linalg.solve(_ridged(rows.T @ rows), rows.T @ left)
+        learned = np.linalg.solve(_ridged(rows.T @ rows), rows.T @ residuals)
     return np.array(half_rounded(prior + learned), np.float16)
 
 

@@ -78,64 +78,64 @@ def _encoded_again(data: bytes, max_pixels: int) -> bytes:
 
 
 def _jpeg(data: bytes) -> bytes:
-    parts, at = [data[:2]], 2
+    parts, offset = [data[:2]], 2
     while True:
-        if data[at] != 0xFF:
+        if data[offset] != 0xFF:
             raise ValueError("no marker")
-        while data[at] == 0xFF:
-            at += 1
-        marker = data[at]
+        while data[offset] == 0xFF:
+            offset += 1
+        marker = data[offset]
         if marker == 0xD9:
             return b"".join((*parts, b"\xff\xd9"))
-        end = at + 1 + int.from_bytes(data[at + 1 : at + 3], "big")
-        body = data[at + 3 : end]
+        end = offset + 1 + int.from_bytes(data[offset + 1 : offset + 3], "big")
+        body = data[offset + 3 : end]
         if marker in _JPEG_CODING:
-            parts.append(b"\xff" + data[at:end])
+            parts.append(b"\xff" + data[offset:end])
         elif marker == 0xE0 and body.startswith(b"JFIF\0"):
             # Its last two bytes are the size of a thumbnail, which would follow.
             parts.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")
         elif marker == 0xE2 and body.startswith(b"ICC_PROFILE\0"):
-            parts.append(b"\xff" + data[at:end])
+            parts.append(b"\xff" + data[offset:end])
         elif marker == 0xEE and body.startswith(b"Adobe"):
             parts.append(b"\xff\xee\x00\x0e" + body[:12])
         elif not (0xE0 <= marker <= 0xEF or marker == 0xFE):
             raise ValueError("an unknown segment")
-        at = end
+        offset = end
         if marker == 0xDA:
-            following = _JPEG_NEXT.search(data, at)
+            following = _JPEG_NEXT.search(data, offset)
             if following is None:
                 raise ValueError("no end")
-            parts.append(data[at : following.start()])
-            at = following.start()
+            parts.append(data[offset : following.start()])
+            offset = following.start()
 
 
 def _png(data: bytes) -> bytes:
-    parts, at = [_PNG_SIGNATURE], len(_PNG_SIGNATURE)
+    parts, offset = [_PNG_SIGNATURE], len(_PNG_SIGNATURE)
     while True:
-        end = at + 12 + int.from_bytes(data[at : at + 4], "big")
-        kind = data[at + 4 : at + 8]
+        end = offset + 12 + int.from_bytes(data[offset : offset + 4], "big")
+        kind = data[offset + 4 : offset + 8]
         if end > len(data):
             raise ValueError("no end")
         if kind in _PNG_CHUNKS:
-            parts.append(data[at:end])
+            parts.append(data[offset:end])
         if kind == b"IEND":
             return b"".join(parts)
-        at = end
+        offset = end
 
 
 def _webp(data: bytes) -> bytes:
-    parts, at, whole = [], 12, 8 + int.from_bytes(data[4:8], "little")
-    while at < whole:
-        size = int.from_bytes(data[at + 4 : at + 8], "little")
-        end = at + 8 + size + size % 2
-        kind, body = data[at : at + 4], data[at + 8 : end]
+    parts, offset, whole = [], 12, 8 + int.from_bytes(data[4:8], "little")
+    while offset < whole:
+        size = int.from_bytes(data[offset + 4 : offset + 8], "little")
+        end = offset + 8 + size + size % 2
+        kind, body = data[offset : offset + 4], data[offset + 8 : end]
         if kind in (b"ANIM", b"ANMF") or end > len(data):
             raise ValueError("animated, or no end")
         if kind == b"VP8X":
             body = bytes([body[0] & ~_WEBP_METADATA_FLAGS]) + body[1:]
         if kind in _WEBP_CHUNKS:
             parts.append(kind + size.to_bytes(4, "little") + body)
-        at = end
+        offset = end
     chunks = b"WEBP" + b"".join(parts)
     return b"RIFF" + len(chunks).to_bytes(4, "little") + chunks
 

@@ -269,14 +269,14 @@ def _preview(folder: Path, progress: Progress) -> dict[str, Any]:
 
 def _sampled(record: ImageRecord, *, shown: bool) -> dict[str, Any]:
     """An image in the preview; `shown` says whether it has a thumbnail."""
-    place = ""
+    location = ""
     if record.latitude is not None and record.longitude is not None:
-        place = f"{record.latitude:.3f}, {record.longitude:.3f}"
+        location = f"{record.latitude:.3f}, {record.longitude:.3f}"
     return {
         "file_name": record.file_name,
         "species": record.scientific_name,
         "date": date_format(record.observed_at, "j M Y") if record.observed_at else "",
-        "place": place,
+        "place": location,
         "license": record.license,
         "shown": shown,
     }

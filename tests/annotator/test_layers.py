@@ -34,7 +34,6 @@ PURE = [
     "core/parent_death.py",
     "curation/config.py",
     "curation/corpus_files.py",
-    "curation/errors.py",
     "curation/fetching.py",
     "curation/filters.py",
     "curation/pipeline.py",

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from curation.errors import CurationRefused
 from curation.fetching import FETCHED, Pace, fetch
+from curation.tables import CurationRefused
 from tests import ROOT
 from tests.processes import wait_for
 

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from curation.config import presets, read_config
-from curation.errors import CurationRefused
+from curation.tables import CurationRefused
 from tests import ROOT
 from tests.curation.archives import crypticbio, inaturalist, inaturalist_taxonomy
 

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from curation import filters, sampling, splits
-from curation.errors import CurationRefused
-from curation.tables import Connection, connect
+from curation.tables import Connection, CurationRefused, connect
 
 pytestmark = pytest.mark.pure
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from curation import tables
-from curation.errors import CurationRefused
 from curation.sources import KINDS, read
+from curation.tables import CurationRefused
 from tests.curation import archives
 
 SEVERAL = "observations with several photos: the first is the primary one"

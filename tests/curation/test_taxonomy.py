@@ -1,8 +1,8 @@
 import pytest
 
 from curation import tables
-from curation.errors import CurationRefused
 from curation.sources import read
+from curation.tables import CurationRefused
 from curation.taxonomy import map_labels, read_names, read_taxonomy
 from tests.curation import archives
 
