@@ -1,4 +1,4 @@
-"""Writes the demo corpus to a directory in the iNat24 layout."""
+"""Writing the demo corpus to a directory in the iNat24 layout."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def write_corpus(
 ) -> Path:
     """Write `count` images, `scenes.csv` and, last, `train.json`; return the directory.
 
-    Files appear under their names only when complete. A second run draws only the images that are
-    missing or cut off, and changes nothing when none is. `progress` is called with the number of
-    finished images and the total. `processes` draw at once, by default one for each processor and
+    Files get their names only when complete. A second run draws only the images that are missing or
+    truncated, and changes nothing if there are none. `progress` is called with the number of
+    finished images and the total. `processes` draw at once, by default one for each processor but
     at most two. ValueError for a count below 1.
     """
     if count < 1:
@@ -106,10 +106,10 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _truth_file(count: int, seed: int) -> bytes:
-    held = io.StringIO(newline="")
+    file = io.StringIO(newline="")
     rows = ([index, *corpus_scene(index, seed).combination()] for index in range(count))
-    csv.writer(held, lineterminator="\n").writerows([["image_id", *ATTRIBUTES], *rows])
-    return held.getvalue().encode()
+    csv.writer(file, lineterminator="\n").writerows([["image_id", *ATTRIBUTES], *rows])
+    return file.getvalue().encode()
 
 
 def _annotation_file(count: int, seed: int) -> bytes:

@@ -1,9 +1,9 @@
-"""Draws a scene: Jinja templates in `drawings/` write the SVG, resvg turns it into pixels.
+"""Drawing a scene: Jinja templates in `drawings/` write the SVG, resvg turns it into pixels.
 
-An animal's template faces right with its feet at y = 0 and is about 110 units long. Beside its
-shapes it sets the points where things are fixed: food at `mouth`, a tag at `neck`, a rider at
+An animal's template faces right with its feet at y = 0 and is about 110 units long. Besides its
+shapes it sets the points where things are attached: food at `mouth`, a tag at `neck`, young at
 `back`, wounds at `side`, hackles along `ridge`, eggs at `front`; `collar` (half width, half height,
-degrees of lean, or none) and `lift`, how far above the ground it moves. A place's template sets
+degrees of lean, or none) and `lift`, how far above the ground it moves. A habitat's template sets
 `ground`, the y where animals stand.
 """
 
@@ -43,14 +43,14 @@ PLACES = {
         ((170, 178), (2, 8), (0.56, 0.62)),
     ),
 }
-"""Ranges of x, depth and scale for so many animals, the farthest first."""
+"""Ranges of x, depth and scale by the number of animals, the farthest first."""
 
 
 def jpeg(scene: Scene) -> bytes:
     """Return the scene as the bytes of a 224-pixel JPEG; equal scenes give equal bytes."""
-    held = io.BytesIO()
-    render(scene).save(held, "JPEG", quality=JPEG_QUALITY, optimize=False)
-    return held.getvalue()
+    file = io.BytesIO()
+    render(scene).save(file, "JPEG", quality=JPEG_QUALITY, optimize=False)
+    return file.getvalue()
 
 
 def render(scene: Scene, side: int = SIZE) -> Image.Image:
@@ -65,18 +65,20 @@ def draw(scene: Scene) -> str:
     """Return the scene as an SVG string of 224 by 224 units."""
     brush = _Brush(scene)
     rng = brush.rng
-    place = brush.module(f"places/{scene.habitat}")
+    habitat = brush.module(f"places/{scene.habitat}")
     edge = rng.choice((rng.uniform(16, 34), rng.uniform(190, 208)))
-    things = brush.module("things", ground=place.ground, edge=edge)
-    thing = scene.object
-    behind = str(place) + (_macro(things, thing) if thing in STANDING else "")
-    before = brush.herd(place.ground, things) + (_macro(things, thing) if thing in LYING else "")
+    things = brush.module("things", ground=habitat.ground, edge=edge)
+    object_name = scene.object
+    behind = str(habitat) + (_macro(things, object_name) if object_name in STANDING else "")
+    before = brush.herd(habitat.ground, things) + (
+        _macro(things, object_name) if object_name in LYING else ""
+    )
     before += things.plants(scene.habitat, rng.choice((0, 1, 1, 2, 3)))
-    return str(brush.module("scene", behind=behind, before=before, ground=place.ground)).strip()
+    return str(brush.module("scene", behind=behind, before=before, ground=habitat.ground)).strip()
 
 
 class _Brush:
-    """Draws the parts of one scene with one source of chance."""
+    """Draws the parts of one scene from one random generator."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -169,8 +171,8 @@ class _Brush:
         plan, dead = scene.kind.body_plan, scene.habitat == SPECIMEN_HABITAT
         svg, figure = self.subject()
         spots = [
-            [rng.uniform(*span) if span[1:] else span[0] for span in place]
-            for place in PLACES[int(scene.count)]
+            [rng.uniform(*span) if span[1:] else span[0] for span in ranges]
+            for ranges in PLACES[int(scene.count)]
         ]
         inward = rng.random() < 0.6
         lifted = figure.lift if scene.behavior == "moving" else 0
@@ -205,7 +207,7 @@ class _Brush:
 
 
 def _macro(module: Any, name: str) -> str:
-    """What the macro draws that is called like an attribute's value."""
+    """What the macro with the name of an attribute's value draws."""
     return str(getattr(module, name.replace(" ", "_"))())
 
 
@@ -234,14 +236,14 @@ class Definitions:
         return f"url(#{self._ids.setdefault(markup, f'd{len(self._ids)}')})"
 
     def _gradient(self, element: str, stops: tuple[str, ...]) -> str:
-        listed = ""
-        for place, stop in enumerate(stops):
+        stop_tags = ""
+        for number, stop in enumerate(stops):
             color, _, opacity = stop.partition("/")
-            listed += (
-                f'<stop offset="{place / max(1, len(stops) - 1):.3f}" stop-color="{color}" '
+            stop_tags += (
+                f'<stop offset="{number / max(1, len(stops) - 1):.3f}" stop-color="{color}" '
                 f'stop-opacity="{opacity or 1}"/>'
             )
-        return self._reference(f"<{element}>{listed}</{element.split()[0]}>")
+        return self._reference(f"<{element}>{stop_tags}</{element.split()[0]}>")
 
     def fade(self, *stops: str) -> str:
         """Gradient from top to bottom; a stop may carry an opacity, as in `#ffffff/0.5`."""
@@ -335,8 +337,8 @@ def star(x: float, y: float, r: float, fill: str) -> str:
 def _element(name: str, fill: str, more: dict[str, Any], **numbers: float) -> str:
     """An element; `opacity` is set on fill and stroke, which spares resvg a layer."""
     if "opacity" in more:
-        seen = more.pop("opacity")
-        more |= {"fill_opacity": seen, "stroke_opacity": seen}
-    placed = "".join(f' {key}="{value:.1f}"' for key, value in numbers.items())
+        opacity = more.pop("opacity")
+        more |= {"fill_opacity": opacity, "stroke_opacity": opacity}
+    attributes = "".join(f' {key}="{value:.1f}"' for key, value in numbers.items())
     rest = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
-    return f'<{name} fill="{fill}"{placed}{rest}/>'
+    return f'<{name} fill="{fill}"{attributes}{rest}/>'

@@ -1,4 +1,4 @@
-"""The kind of long work that the demo adds; imported when the app is ready."""
+"""The demo's kind of job; imported when the app is ready."""
 
 from __future__ import annotations
 

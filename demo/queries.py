@@ -12,7 +12,7 @@ from demo.scenes import ATTRIBUTES, Motif, Scene
 from demo.species import SPECIES, read_table
 
 OPEN_QUERIES = 24
-"""So many queries are there to be labeled; those with a higher id belong to the demo's release."""
+"""The number of queries for people to label; the others belong to the demo's release."""
 
 
 @dataclass(frozen=True)

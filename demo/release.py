@@ -1,8 +1,8 @@
 """The demo's release and its runs, made by a job after the server is up.
 
-Each turn of the job does what it finds undone, then waits for other jobs without keeping them from
-their turns. Labels are known again by ids that follow from query and image, the release and the
-runs by their names, so that a turn can be cut short and repeated.
+Each slice of the job does what isn't done yet, then waits for other jobs without blocking them. A
+slice can be interrupted and repeated: labels have ids made from query and image, and the release
+and the runs are recognized by their names.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ WAIT_SECONDS: Final = 0.5
 
 
 def demo_release_begin(*, admin: Any, researcher: Any, labeler: Any) -> Job:
-    """Have the demo's release made, with runs of four kinds; the unfinished or done job if there
-    is one, and one that failed is taken up again."""
+    """Create the job that makes the demo's release, with runs of four kinds, or return the existing
+    one; a failed job is retried."""
     with transaction.atomic():
-        # Of two requests, one waits and finds the other's job.
+        # If two requests come at once, the second waits and uses the first one's job.
         get_user_model().objects.select_for_update().get(pk=admin.pk)
         last = Job.objects.filter(kind=JOB_KIND).order_by("-pk").first()
         if last is not None:
@@ -75,9 +75,9 @@ def demo_release_begin(*, admin: Any, researcher: Any, labeler: Any) -> Job:
 
 
 def demo_release_step(job: Job) -> bool:
-    """Do what can be done now; True when all is there.
+    """Do what can be done now; True when everything is there.
 
-    JobFailed: one of the jobs that it waits for failed.
+    JobFailed: a job that it waits for failed.
     """
     for other in _work(job):
         if other is None or other.state == Job.State.DONE:
@@ -148,23 +148,22 @@ def _work(job: Job) -> Iterator[Job | None]:
 def simulated_labels(
     ranked: list[int], relevant: set[int], *, minimum: int, streak: int
 ) -> list[tuple[int, bool]]:
-    """The labels that a tireless annotator gives to the first images of a list: image id and
-    relevance, until `streak` in a row are not relevant and at least `minimum` are labeled, or the
-    list ends.
+    """The labels (image id, relevance) of a list's first images, until `streak` in a row are not
+    relevant and at least `minimum` are labeled, or the list ends.
     """
     labels = []
-    row = 0
+    negatives = 0
     for image_id in ranked:
         hit = image_id in relevant
         labels.append((image_id, hit))
-        row = 0 if hit else row + 1
-        if row >= streak and len(labels) >= minimum:
+        negatives = 0 if hit else negatives + 1
+        if negatives >= streak and len(labels) >= minimum:
             break
     return labels
 
 
 def damaged_run(rankings: dict[int, Ranking]) -> io.BytesIO:
-    """A TREC run of the images with noise on their scores, the same for the same rankings."""
+    """A TREC run of the rankings with noise added to the scores, always the same."""
     rng = np.random.default_rng(SEED)
     file = io.StringIO()
     for query_id, ranking in sorted(rankings.items()):
@@ -179,7 +178,7 @@ def damaged_run(rankings: dict[int, Ranking]) -> io.BytesIO:
 
 
 def relevant_images(demo_query: DemoQuery) -> set[int]:
-    """The ids of the corpus' images that show what the query asks for, as they were drawn."""
+    """The ids of the corpus's images that were drawn to show what the query asks for."""
     ids = dict(Image.objects.filter(dataset=DATASET).values_list("source_id", "pk"))
     scenes = read_scenes(Path(settings.VAR_DIR) / "demo")
     return {
@@ -192,8 +191,8 @@ def relevant_images(demo_query: DemoQuery) -> set[int]:
 def demo_query_complete(
     demo_query: DemoQuery, query: Query, *, labeler: Any, by: Any, whole: bool = False
 ) -> None:
-    """Store the labels of the list's first images, or of all of them, each as if it had taken a
-    second or two, and complete the query.
+    """Store the labels of the list's first images, or of the whole list, each as if it had taken
+    one or two seconds, and complete the query.
     """
     relevant = relevant_images(demo_query)
     candidates = query.lists.latest("pk").candidates.order_by("rank")
@@ -216,5 +215,5 @@ def demo_query_complete(
         query=query,
         to_state=Query.State.COMPLETE,
         by=by,
-        note="The drawn scenes tell every image that is relevant.",
+        note="Labeled by what is drawn in each image.",
     )

@@ -29,7 +29,7 @@ WEIGHTS: dict[str, dict[str, float]] = read_toml("attributes.toml")
 
 @dataclass(frozen=True)
 class Scene:
-    """Everything a scene shows; `draw_seed` only moves things about, it changes no attribute."""
+    """Everything a scene shows; `draw_seed` only moves things and changes no attribute."""
 
     species: str
     morph: str
@@ -73,8 +73,8 @@ class Scene:
     def is_possible(self) -> bool:
         """Tell whether the attributes can be shown together.
 
-        The young neither court nor breed; foxes lay no eggs; a collected specimen lies still; only
-        its builder sits by a nest, burrow or web; fences and camera traps stand on land.
+        The young neither court nor breed; foxes lay no eggs; a collected specimen lies still; a
+        nest, burrow or web belongs to its builder; fences and camera traps stand on land.
         """
         if self.sexage == "juvenile" and self.behavior in OF_ADULTS:
             return False
@@ -137,8 +137,7 @@ def scene(index: int, seed: int, *, partition: str = "demo", motifs: Sequence[Mo
 
 
 def sample(rng: random.Random, kind: Species, shown: Mapping[str, str], partition: str) -> Scene:
-    """Draw one possible scene of a species and a partition with the attributes in `shown` held
-    fixed.
+    """Draw one possible scene of a species and a partition with the attributes in `shown` fixed.
 
     ValueError when there is none.
     """

@@ -14,7 +14,7 @@ DATA = Path(__file__).parent / "data"
 
 @dataclass(frozen=True)
 class BodyPlan:
-    """What the species of one family share; `data/body_plans.toml` says what the fields mean."""
+    """What the species of a family have in common; `data/body_plans.toml` explains the fields."""
 
     iconic_group: str
     lineage: str
@@ -30,8 +30,8 @@ class BodyPlan:
 class Species:
     """One species; `pattern` and `trait` are the marks that tell it from its relatives.
 
-    `morphs` gives the body, belly and accent color (`#rrggbb`) of each color form. `lookalikes`
-    names the group of species that it is mistaken for, or is empty.
+    `morphs` has the body, belly and accent color (`#rrggbb`) of each color form. `lookalikes` names
+    the group of species that it is mistaken for, or is empty.
     """
 
     plan: str

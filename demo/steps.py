@@ -1,4 +1,4 @@
-"""The demo's people, images and queries. Each step can be cut short and done again."""
+"""The demo's people, images and queries. Each step can be interrupted and repeated."""
 
 import json
 import secrets
@@ -54,23 +54,23 @@ class Person:
 
 
 def demo_people() -> list[Person]:
-    """The demo's users, made with generated passwords at the first call.
+    """The demo's users, created with generated passwords at the first call.
 
-    The passwords are kept in a file that only its owner reads. A user who is missing from the
-    database is made again with the same password; one who exists is left alone. Who is new in
-    CAST joins a demo that was made before.
+    The passwords are stored in a file that only its owner can read. A user who is missing from the
+    database is created again with the same password; existing users stay as they are. New people
+    in CAST are added to an existing demo.
     """
     file = Path(settings.VAR_DIR) / "demo_passwords.json"
-    people = [Person(**one) for one in json.loads(file.read_text())] if file.exists() else []
-    known = {person.name for person in people}
+    people = [Person(**row) for row in json.loads(file.read_text())] if file.exists() else []
+    names = {person.name for person in people}
     joining = [
         Person(name, role.value, secrets.token_urlsafe(9))
         for name, role in CAST.items()
-        if name not in known
+        if name not in names
     ]
     if joining:
         people += joining
-        # Only its owner reads what whole_file writes.
+        # Only the owner can read files of whole_file.
         with whole_file(file) as draft:
             draft.write(json.dumps([asdict(person) for person in people], indent=1).encode())
     for person in people:
@@ -88,9 +88,9 @@ def simulated_labeler() -> User:
 
 
 def demo_corpus_import(*, count: int, drawing: Progress, importing: Progress) -> None:
-    """Draw what is missing of the demo's `count` images and import them.
+    """Draw the missing ones of the demo's `count` images, and import all.
 
-    Raises DemoError if one of them was refused.
+    Raises DemoError if an image was refused.
     """
     corpus = write_corpus(Path(settings.VAR_DIR) / "demo", count=count, progress=drawing)
     report = import_images(path=corpus / "train.json", dataset=DATASET, progress=importing)
@@ -99,10 +99,9 @@ def demo_corpus_import(*, count: int, drawing: Progress, importing: Progress) ->
 
 
 def demo_embed(*, by: User, progress: Progress, model_name: str = "") -> None:
-    """Have what is not embedded yet embedded under a model, by default the one in use, and wait for
-    it.
+    """Embed what isn't embedded yet by a model, by default the one in use, and wait for the job.
 
-    Raises ModelSpecError if the name, or EMBEDDING_MODEL, is no model's; DemoError if the job
+    Raises ModelSpecError if the name, or EMBEDDING_MODEL, isn't a model's; DemoError if the job
     failed.
     """
     job = embedding_job_create(model_name=model_name, created_by=by)
@@ -110,11 +109,10 @@ def demo_embed(*, by: User, progress: Progress, model_name: str = "") -> None:
 
 
 def demo_queries_load(*, by: Any, demo_queries: Sequence[DemoQuery] = QUERIES) -> list[Query]:
-    """Create and open demo queries, `by` an admin; returns them in their order.
+    """Create and open demo queries, `by` an admin; returns them in order.
 
-    A demo query that exists is left as people have made it, so running it again only adds what is
-    missing and asks again for lists that failed. Raises DemoError before the demo corpus is
-    imported.
+    A demo query that exists stays as it is, so a repeat only adds missing queries and requests
+    failed lists again. Raises DemoError if the demo corpus isn't imported yet.
     """
     loaded = [_load(demo_query, by) for demo_query in demo_queries]
     lists_refresh_stale(by=by)
@@ -124,20 +122,20 @@ def demo_queries_load(*, by: Any, demo_queries: Sequence[DemoQuery] = QUERIES) -
 @transaction.atomic
 def _load(demo_query: DemoQuery, by: Any) -> Query:
     lock_query_ids()
-    known = Query.objects.filter(text=demo_query.query_text).first()
-    if known is not None:
-        return known
+    existing = Query.objects.filter(text=demo_query.query_text).first()
+    if existing is not None:
+        return existing
     species, missing = species_resolve(demo_query.species)
     if missing:
         raise DemoError(
             f"The corpus lacks {', '.join(map(str, missing))}, which the species filter of "
             f"“{demo_query.query_text}” names. Import more of the demo corpus first (--images)."
         )
-    taken = Query.objects.filter(query_id=demo_query.query_id).exists()
+    id_taken = Query.objects.filter(query_id=demo_query.query_id).exists()
     return query_create_in_state(
         to_state=Query.State.OPEN,
         created_by=by,
-        query_id=None if taken else demo_query.query_id,
+        query_id=None if id_taken else demo_query.query_id,
         text=demo_query.query_text,
         category=demo_query.category,
         iconic_group=iconic_group(supercategory=demo_query.iconic_group),

@@ -1,7 +1,7 @@
 """Captions for training: some facts of a scene put into varied words.
 
-A caption comes with the facts it states, so that training knows exactly which other images it
-is also true of. Captions that state exactly what a demo query asks are never written.
+A caption comes with the facts that it states, so that training knows for which other images it is
+also true. No caption states exactly what a demo query asks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Caption:
 
 
 def write_caption(scene: Scene, rng: random.Random) -> Caption:
-    """Word a random part of what `scene` shows."""
+    """A caption that states a random part of what `scene` shows."""
     while True:
         stated = _choose(scene, rng)
         facts = frozenset((name, scene.fact(name)) for name in stated)
@@ -53,7 +53,7 @@ def _choose(scene: Scene, rng: random.Random) -> set[str]:
 
 
 def _nouns(scene: Scene, stated: set[str], rng: random.Random) -> tuple[str, str]:
-    """Singular and plural of the most exact subject that is stated."""
+    """Singular and plural of the most specific subject stated."""
     kind = scene.kind
     if "species" in stated:
         names = [kind.english] * 3 + [kind.other_name] * bool(kind.other_name)
@@ -67,8 +67,8 @@ def _nouns(scene: Scene, stated: set[str], rng: random.Random) -> tuple[str, str
         nouns = WORDS["group"][kind.body_plan.iconic_group]
     else:
         nouns = WORDS["animal"]
-    one, many = rng.choice(nouns)
-    return one, many
+    singular, plural = rng.choice(nouns)
+    return singular, plural
 
 
 def _behavior(scene: Scene, stated: set[str], rng: random.Random) -> str:
@@ -88,7 +88,7 @@ def _behavior(scene: Scene, stated: set[str], rng: random.Random) -> str:
 
 
 def _word(scene: Scene, stated: set[str], rng: random.Random) -> str:
-    one, many = _nouns(scene, stated, rng)
+    singular, plural = _nouns(scene, stated, rng)
     before: list[str] = []
     after: list[str] = []
     if "sexage" in stated:
@@ -110,11 +110,11 @@ def _word(scene: Scene, stated: set[str], rng: random.Random) -> str:
     if rng.random() < 0.5:
         rng.shuffle(after)
     count = scene.count if "count" in stated else ""
-    noun = many if count in ("2", "3") or (not count and rng.random() < 0.12) else one
+    noun = plural if count in ("2", "3") or (not count and rng.random() < 0.12) else singular
     core = " ".join([*before, noun])
     if count:
         core = f"{rng.choice(WORDS['count'][count])} {core}"
-    elif noun == one and rng.random() < 0.6:
+    elif noun == singular and rng.random() < 0.6:
         core = f"{'an' if core[0] in 'aeiou' else 'a'} {core}"
     text = " ".join([core, *after])
     if after and rng.random() < 0.12:

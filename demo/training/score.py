@@ -1,8 +1,8 @@
 """Prints a model's mAP@50 on the demo queries: `python -m demo.training.score`.
 
-Beside it stands that of a random order (its exact expectation): over the whole corpus, and within
-each query's species filter, as annotators see it. It writes nothing but the demo corpus, where
-that is missing.
+It also prints the exact expectation for a random order, over the whole corpus and within each
+query's species filter, as annotators see it. It writes nothing but the demo corpus, if that is
+missing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         encoder = load_encoder(options.model)
     except ModelSpecError as error:
         raise SystemExit(str(error)) from error
-    # Its list of images is the last file that drawing a corpus writes.
+    # Drawing a corpus writes the list of images last.
     if not (corpus / "train.json").is_file():
         write_corpus(corpus)
     image_ids, vectors = _embedded(encoder, corpus)
@@ -86,9 +86,9 @@ def average_precision(
 ) -> tuple[float, float]:
     """AP@k of the candidates by similarity (n,), ties by image id, and its expectation over all
     orders."""
-    kept = np.isin(image_ids, list(candidates))
-    ids = image_ids[kept]
-    hits = np.isin(ids, list(relevant))[np.lexsort((ids, -similarities[kept]))]
+    is_candidate = np.isin(image_ids, list(candidates))
+    ids = image_ids[is_candidate]
+    hits = np.isin(ids, list(relevant))[np.lexsort((ids, -similarities[is_candidate]))]
     total = int(hits.sum())
     chance = random_average_precision_at_k(total, len(ids), k)
     return float(average_precision_at_k(hits, total, k)), float(chance)

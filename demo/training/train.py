@@ -1,12 +1,11 @@
 """Trains the demo model from scratch: `python -m demo.training.train --minutes 60`.
 
 It writes the weights, their configuration and the byte-pair vocabulary to `demo/model/`, and the
-scenes that it drew to `var/demo-training/`. `--resume` goes on from the weights that are there.
+scenes that it drew to `var/demo-training/`. `--resume` starts from the weights that are there.
 
-The model learns from scenes of the training partition only. A caption is a true answer for
-every image of the batch that shows the facts it states, so that the loss asks for exactly what
-retrieval needs. Attribute classifiers on top of the image vector speed up the start and are
-thrown away afterwards.
+The model learns from scenes of the training partition only. A caption matches every image of the
+batch that shows the facts it states, so the loss is what retrieval needs. Attribute classifiers on
+top of the image vector speed up the start and are discarded afterwards.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def rendered(cache: Path, count: int) -> np.ndarray:
 def captions_for(scenes: list[Scene], seed: int) -> list[Caption]:
     """Return CAPTIONS_EACH captions for every scene, those of one scene together."""
     rng = random.Random(f"captions:{seed}")
-    return [write_caption(one, rng) for one in scenes for _ in range(CAPTIONS_EACH)]
+    return [write_caption(scene, rng) for scene in scenes for _ in range(CAPTIONS_EACH)]
 
 
 def write_merges(texts: list[str], path: Path) -> None:
@@ -126,23 +125,25 @@ def write_merges(texts: list[str], path: Path) -> None:
 class TrainingSet:
     """Scenes as pixels, and the tokens of their captions.
 
-    Facts are small integers, -1 where a caption leaves one open: `scene_codes` (n, facts) and
-    `caption_codes` (n * CAPTIONS_EACH, facts), int16. Writes the model's merges file.
+    Facts are small integers, -1 for a fact that a caption doesn't state: `scene_codes` (n, facts)
+    and `caption_codes` (n * CAPTIONS_EACH, facts), int16. Writes the model's merges file.
     """
 
     def __init__(self, cache: Path, count: int) -> None:
         self.pixels = rendered(cache, count)
         scenes = [training_scene(index) for index in range(count)]
         captions = captions_for(scenes, 1)
-        facts = [{name: one.fact(name) for name in FACTS} for one in scenes]
+        facts = [{name: scene.fact(name) for name in FACTS} for scene in scenes]
         self.values = [sorted({shown[name] for shown in facts}) for name in FACTS]
-        codes = [{value: code for code, value in enumerate(known)} for known in self.values]
+        codes = [{value: code for code, value in enumerate(values)} for values in self.values]
 
         def coded(shown: dict[str, str]) -> list[int]:
             return [codes[k].get(shown.get(name, ""), -1) for k, name in enumerate(FACTS)]
 
         self.scene_codes = np.array([coded(shown) for shown in facts], np.int16)
-        self.caption_codes = np.array([coded(dict(one.facts)) for one in captions], np.int16)
+        self.caption_codes = np.array(
+            [coded(dict(caption.facts)) for caption in captions], np.int16
+        )
         merges = DEMO_MODEL_DIR / MERGES_NAME
         write_merges([caption.text for caption in captions], merges)
         tokenizer = open_clip_module().SimpleTokenizer(str(merges), context_length=CONTEXT)
@@ -208,8 +209,8 @@ def fit(data: TrainingSet, model: Any, minutes: float, batch: int, seed: int) ->
     heads = nn.ModuleList(nn.Linear(256, len(data.values[column])) for column in columns)
     parameters = [*model.parameters(), *heads.parameters()]
     groups = [
-        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": 0.03},
-        {"params": [one for one in parameters if one.ndim <= 1], "weight_decay": 0.0},
+        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": 0.03},
+        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
     ]
     optimizer = torch.optim.AdamW(groups, lr=PEAK_RATE, betas=(0.9, 0.98))
     model.train()
@@ -225,14 +226,14 @@ def fit(data: TrainingSet, model: Any, minutes: float, batch: int, seed: int) ->
         truth = true_pairs(data.caption_codes[picks], data.scene_codes[chosen])
         images = augmented(data.pixels[chosen], rng)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            seen = model.encode_image(images)
-            said = model.encode_text(data.tokens[picks])
-        seen = functional.normalize(seen.float(), dim=-1)
-        said = functional.normalize(said.float(), dim=-1)
+            image_vectors = model.encode_image(images)
+            text_vectors = model.encode_text(data.tokens[picks])
+        image_vectors = functional.normalize(image_vectors.float(), dim=-1)
+        text_vectors = functional.normalize(text_vectors.float(), dim=-1)
         scale = model.logit_scale.exp().clamp(max=60)
-        loss = contrast(scale * said @ seen.T, truth)
+        loss = contrast(scale * text_vectors @ image_vectors.T, truth)
         guesses = [
-            functional.cross_entropy(12 * head(seen), facts[:, column].long())
+            functional.cross_entropy(12 * head(image_vectors), facts[:, column].long())
             for head, column in zip(heads, columns, strict=True)
         ]
         optimizer.zero_grad(set_to_none=True)
@@ -250,17 +251,17 @@ def validate(data: TrainingSet, model: Any) -> float:
     first = data.trained
     facts = data.scene_codes[first:]
     with torch.inference_mode():
-        seen = []
+        image_vectors = []
         for start in range(first, len(data.pixels), 250):
             batch = torch.from_numpy(np.array(data.pixels[start : start + 250]))
             batch = (batch.permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.25
-            seen.append(functional.normalize(model.encode_image(batch), dim=-1))
+            image_vectors.append(functional.normalize(model.encode_image(batch), dim=-1))
         picks = np.arange(first * CAPTIONS_EACH, first * CAPTIONS_EACH + 1500)
         answers = true_pairs(data.caption_codes[picks], facts).sum(1).numpy()
         picks = picks[(answers >= 8) & (answers <= 150)]
         truth = true_pairs(data.caption_codes[picks], facts)
-        said = functional.normalize(model.encode_text(data.tokens[picks]), dim=-1)
-        ranked = (said @ torch.cat(seen).T).argsort(dim=1, descending=True)[:, :50]
+        text_vectors = functional.normalize(model.encode_text(data.tokens[picks]), dim=-1)
+        ranked = (text_vectors @ torch.cat(image_vectors).T).argsort(dim=1, descending=True)[:, :50]
     hits = torch.gather(truth, 1, ranked).numpy()
     return float(average_precision_at_k(hits, truth.sum(1).numpy(), 50).mean())
 

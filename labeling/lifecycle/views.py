@@ -210,6 +210,7 @@ def query_edit(request: HttpRequest, pk: int | None = None) -> HttpResponse:
         if query
         else partial(query_create, created_by=request.user)
     )
+    # A form writes what was typed into its instance.
     form = QueryForm(request.POST or None, instance=copy(query))
     saved = _written(form, write)
     if saved is None:

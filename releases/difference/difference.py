@@ -116,7 +116,7 @@ def compare(old: Snapshot, new: Snapshot) -> Difference:
     found = Difference(
         previous={"name": header.name, "version": header.version, "made_at": header.made_at}
     )
-    tables = {"before": old.table("pairs"), "after": new.table("pairs")}
+    tables = {"before": old.dataset("pairs"), "after": new.dataset("pairs")}
     rows = query_tables(_PAIRS, tables).fetchall()
     by_query = {query_id: JudgmentChanges(*counts) for query_id, *counts in rows}
     _queries(found, old, new, by_query)

@@ -553,7 +553,7 @@ class Snapshot:
         """Where a table's file is."""
         return self.directory / f"{table}.parquet"
 
-    def table(self, name: str) -> Dataset:
+    def dataset(self, name: str) -> Dataset:
         """A table, to be queried; a column that an earlier version didn't write is null."""
         from pyarrow.dataset import dataset  # imports pandas where it is installed
 
@@ -561,7 +561,7 @@ class Snapshot:
 
     def sql(self, statement: str, /, **values: Any) -> DuckDBPyRelation:
         """Query the tables by their names; see `query_tables`."""
-        named = {name: self.table(name) for name in TABLES if name in statement}
+        named = {name: self.dataset(name) for name in TABLES if name in statement}
         return query_tables(statement, named, **values)
 
     def _rows_if_any(self, table: str, row: type[Row]) -> Iterator[Row]:

@@ -32,6 +32,7 @@ PURE = [
     "core/graphs.py",
     "core/line_stream.py",
     "core/parent_death.py",
+    "core/table_queries.py",
     "curation/config.py",
     "curation/corpus_files.py",
     "curation/fetching.py",

@@ -25,7 +25,7 @@ class Command(serve.Command):
         parser.add_argument("--images", type=int, default=DEFAULT_COUNT)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Start everything, do what is left of the demo's steps, say how to get in, run on."""
+        """Start everything, do the rest of the demo's steps, print how to log in, keep running."""
         model = os.environ.get("EMBEDDING_MODEL") or "demo"
         services = Services(self.say, {"EMBEDDING_MODEL": model})
         with services.running() as works:

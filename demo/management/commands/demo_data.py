@@ -27,12 +27,12 @@ class Command(ServiceCommand):
         parser.add_argument("--images", type=int, default=DEFAULT_COUNT)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do what is left of each step, in order."""
+        """Do the rest of each step, in order."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return self._steps(options["images"])
             except (OperationalError, InterfaceError) as error:
-                # Every step resumes where it was, and a new connection starts a dead server.
+                # Every step resumes where it stopped, and a new connection starts a dead server.
                 if attempt == ATTEMPTS:
                     raise CommandError(f"The database cannot be reached: {error}") from error
                 self.stdout.write("The database went away; trying again.")

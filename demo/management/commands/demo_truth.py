@@ -1,4 +1,4 @@
-"""`manage.py demo_truth`: the whole truth about the demo's queries, for simulations."""
+"""`manage.py demo_truth`: the true labels of the demo's queries, for simulations."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -18,8 +18,8 @@ class Command(BaseCommand):
 
     help = (
         "Judge every image in the lists of the demo's open queries by what is drawn on it, and "
-        "complete them, so that `simulate` knows all that is relevant. From 101 on are queries "
-        "with half their text missing, which this opens; that needs a worker."
+        "complete the queries, so that `simulate` knows all relevant images. The queries from 101 "
+        "on have half their text missing; this opens them, which needs a worker."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,9 +27,11 @@ class Command(BaseCommand):
         parser.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="default: all")
 
     def handle(self, *args: Any, numbers: list[int], **options: Any) -> None:
-        """Complete one query after the other; those that are complete are left alone."""
+        """Complete the queries one after the other; skip those that are complete."""
         admin, labeler = User.objects.get(username="admin"), simulated_labeler()
-        chosen = [one for one in (*QUERIES, *HALVES) if not numbers or one.query_id in numbers]
+        chosen = [
+            query for query in (*QUERIES, *HALVES) if not numbers or query.query_id in numbers
+        ]
         with Progress("candidate lists", quiet=options["verbosity"] == 0) as show:
             queries = demo_queries_open(by=admin, demo_queries=chosen, progress=show)
         for demo_query, query in zip(chosen, queries, strict=True):
