@@ -133,7 +133,8 @@ def _searching(images: int, searches: int, depth: int) -> tuple[list[list[Any]],
     search("PostgreSQL's scan, exact", partial(rank_images, scan=True), None, None, None)
     for kind, name in INDEXES.items():
         harness.log(f"{images:,} images: an index of kind {kind} …")
-        built, index = harness.timed(partial(index_build, model_name=model.name, kind=kind))
+        build: Any = partial(index_build, model_name=model.name)
+        built, index = harness.timed(build, kind=kind)
         about = (f"{built:.1f} s", f"{index.size_bytes / 2**20:,.0f} MiB")
         storing = f"{_storing(images) / without:.1f}"
         search(name, partial(rank_by_index, index=index), *about, storing)

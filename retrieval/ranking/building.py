@@ -91,7 +91,7 @@ def pack(
         _require_room(model, folder, total)
         known = Manifest.load(folder)
         number = 1 if known is None else known.next_run
-        chunks = _chunks(model, images, base and base.manifest, watermark)
+        chunks = _chunks(model, images, None if base is None else base.manifest, watermark)
         try:
             run, fingerprint = _write_run(folder, number, chunks, total, go_on)
         except _Stopped:
