@@ -92,7 +92,13 @@ def test_ctrl_c_ends_the_build(model: EmbeddingModel, tmp_path: Path) -> None:
     }
     with writing(model):
         process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+            command,
+            cwd=ROOT,
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A shell has what runs in the background ignore the signal.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         wait_for(lambda: kind_of(model) == ("halfvec", 16, 64, False), what="the build")
         process.send_signal(signal.SIGINT)
