@@ -1,7 +1,7 @@
 """All benchmarks, one after the other, into bench/RESULTS.md: `python -m bench [SECTION …]`.
 
-Each runs in a process of its own and prints a section; sections that aren't run stay in the file as
-they were. A benchmark that fails doesn't keep the others from running, and changes nothing there.
+Each runs in its own process and prints a section; sections that aren't run stay in the file
+unchanged, as does the section of a benchmark that fails. The others run nevertheless.
 """
 
 from __future__ import annotations
@@ -69,12 +69,14 @@ def main() -> int:
 
 
 def write_section(path: Path, name: str, text: str) -> None:
-    """Put a section into a file in place of the one that it had, in the order of SECTIONS."""
+    """Replace or add a section of a file, in the order of SECTIONS."""
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     parts = re.split(r"^<!-- section: (\w+) -->$", before, flags=re.M)[1:]
     sections = dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True)) | {name: text}
     ordered = [
-        f"<!-- section: {one} -->\n\n{sections[one]}\n" for one in SECTIONS if one in sections
+        f"<!-- section: {section} -->\n\n{sections[section]}\n"
+        for section in SECTIONS
+        if section in sections
     ]
     path.write_text("\n".join([HEADING, *ordered]), encoding="utf-8")
 

@@ -1,10 +1,10 @@
 """What place and month add to naming species, in two made-up worlds: `python -m bench.context`.
 
 In the first, species have ranges and seasons, and people photograph what lives around their homes.
-In the second all species live everywhere, and people photograph their favorites around their homes:
-whatever place adds there, it knows of the people. In both an image tells its species with noise.
-The encoder is fitted as by `train_context`, and measured on observers and places that it hasn't
-seen, and beside them on other images of the observers from whom it learned.
+In the second all species live everywhere, and people photograph their favorites around their homes,
+so that place only reveals the observer. In both an image shows its species with noise. The encoder
+is fitted as by `train_context`, and measured on observers and places that it hasn't seen, and on
+other images of the observers from whom it learned.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORLDS: Final = ("species have ranges", "people have favorites")
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """The shares of images that are named rightly."""
+    """The shares of images that are named correctly."""
     rows = [row for world in WORLDS for row in _rows(world, options)]
     return True, [
         f"{options.images:,} images of {options.species:,} species by {options.observers:,} "
@@ -70,8 +70,8 @@ def _near(places: np.ndarray, centers: np.ndarray) -> np.ndarray:
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    found: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return found.astype(np.float32)
+    units: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return units.astype(np.float32)
 
 
 def _rows(world: str, options: Any) -> list[list[Any]]:
@@ -99,8 +99,11 @@ def _rows(world: str, options: Any) -> list[list[Any]]:
         ("held-out observers", strangers & ~far),
         ("held-out places", far),
     ):
-        found, count = seen(which), int(which.sum())
-        shares = [found.right(encoder, texts, one) / count for one in (0.0, weight, 1.0)]
+        judged, count = seen(which), int(which.sum())
+        shares = [
+            judged.right(encoder, texts, weight_given) / count
+            for weight_given in (0.0, weight, 1.0)
+        ]
         rows.append([world, name, count, *(f"{share:.1%}" for share in shares), f"{weight:g}"])
     return rows
 

@@ -1,4 +1,4 @@
-"""A served application with drawn images, and a crowd of `load_users` who label there."""
+"""A served application with drawn images, and a crowd of `load_users` who label in it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ PARTS: Final = {
 def site(
     folder: Path, *, depth: int, annotators: int, pool: int = 0, **variables: str
 ) -> Iterator[Site]:
-    """An application of its own with an admin and annotators, filled with drawn scenes under the
-    demo's model, whose lists have `depth` candidates; `pool` is the number of a PgBouncer's
+    """A new application with an admin and annotators, filled with drawn scenes embedded by the
+    demo's model; its lists have `depth` candidates. `pool` is the number of a PgBouncer's
     connections, 0 for none.
     """
     variables |= {"CANDIDATE_DEPTH": str(depth), "LOG_LEVEL": "WARNING"}
@@ -55,13 +55,13 @@ def site(
         if pool:
             running.callback(PgBouncer(folder, served, pool).kill)
         served.wait_healthy(600)
-        found = Site(served, {})
+        application = Site(served, {})
         names = [f"ann{number}" for number in range(annotators)]
-        found.create_users({ADMIN: "admin"} | dict.fromkeys(names, "annotator"))
+        application.create_users({ADMIN: "admin"} | dict.fromkeys(names, "annotator"))
         corpus = write_corpus(folder / "corpus", count=depth + IMAGES_BESIDE)
         served.manage("import_images", str(corpus / "train.json"))
         served.manage("embed", "--wait")
-        yield found
+        yield application
 
 
 def annotators(where: Site) -> list[str]:
@@ -70,7 +70,7 @@ def annotators(where: Site) -> list[str]:
 
 
 def bare_requests(where: Site, path: str = "/static/img/favicon.svg") -> list[float]:
-    """Seconds of two hundred requests of an annotator, one after the other."""
+    """The seconds of each of two hundred requests of an annotator, one after the other."""
     request = urllib.request.Request(where.url + path, headers=where.headers("ann0"))
 
     def get() -> None:
@@ -81,9 +81,7 @@ def bare_requests(where: Site, path: str = "/static/img/favicon.svg") -> list[fl
 
 
 class Load:
-    """A crowd in a process of its own, which writes into a new folder; `plan` is as `load_users`
-    says.
-    """
+    """A crowd in its own process, which writes into a new folder; `load_users` describes `plan`."""
 
     def __init__(self, folder: Path, **plan: Any) -> None:
         folder.mkdir()
@@ -98,11 +96,11 @@ class Load:
         self.outcome: Mapping[str, float] = {}
 
     def all_there(self) -> bool:
-        """Whether all have come; also when they have ended."""
+        """Whether all have arrived; also true after they have ended."""
         return self.process.poll() is not None or (self.folder / "all-there").exists()
 
     def wait(self) -> None:
-        """Until all is answered. Raises RuntimeError where a user broke off."""
+        """Wait until all requests are answered. Raises RuntimeError if a user broke off."""
         text, _ = self.process.communicate()
         if self.process.returncode:
             raise RuntimeError("The users broke off.")
@@ -117,15 +115,15 @@ class Load:
         return sum(what in ("stored", "repeated") for what, _ in self._lines("ledger.tsv"))
 
     def requests(self) -> dict[str, Any]:
-        """Of each kind of request an array: moment, seconds, whether it failed."""
-        found: dict[str, list[list[str]]] = {}
+        """An array for each kind of request: moment, seconds, whether it failed."""
+        rows_by_name: dict[str, list[list[str]]] = {}
         for at, name, wait, failed in self._lines("requests.tsv"):
-            found.setdefault(name, []).append([at, wait, failed])
-        return {name: np.array(rows, dtype=float) for name, rows in sorted(found.items())}
+            rows_by_name.setdefault(name, []).append([at, wait, failed])
+        return {name: np.array(rows, dtype=float) for name, rows in sorted(rows_by_name.items())}
 
     def lost_doubled_refused(self, served: Served, queries: list[int]) -> tuple[int, int, int]:
-        """How many acknowledged judgments the history of the crowd's queries lacks; how many it has
-        twice, or that nobody has made; and how many were refused.
+        """The numbers of acknowledged judgments that are missing in the history of the crowd's
+        queries, of judgments that are there twice or that nobody made, and of refused judgments.
         """
         ledger = Counter((what, client_id) for what, client_id in self._lines("ledger.tsv"))
         of_queries = "FROM labeling_judgmentevent WHERE query_id = ANY(%s) GROUP BY"
@@ -145,33 +143,37 @@ class Load:
 
 
 def processes(served: Served, part: str) -> list[psutil.Process]:
-    """Those of one of PARTS, the oldest first."""
-    found = served.find(*PARTS[part])
+    """The processes of one of PARTS, the oldest first."""
+    matching = served.find(*PARTS[part])
     if part == "PostgreSQL":
         # Its own processes have other names and no environment.
-        found = [one for first in found[:1] for one in (first, *first.children(recursive=True))]
-    return found
+        matching = [
+            process
+            for parent in matching[:1]
+            for process in (parent, *parent.children(recursive=True))
+        ]
+    return matching
 
 
 def usage(served: Served) -> dict[str, tuple[float, int]]:
-    """Seconds of processor time, also of processes that have ended, and bytes of own memory of each
-    part of an application.
+    """For each part of an application, seconds of processor time, also of ended processes, and
+    bytes of own memory.
     """
-    found = {}
+    used = {}
     for part in PARTS:
         spent, size = 0.0, 0
-        for one in processes(served, part):
+        for process in processes(served, part):
             with suppress(psutil.NoSuchProcess):
-                times = one.cpu_times()
+                times = process.cpu_times()
                 spent += times.user + times.system + times.children_user + times.children_system
-                size += harness.anonymous_bytes(one.pid)
-        found[part] = (spent, size)
-    return found
+                size += harness.anonymous_bytes(process.pid)
+        used[part] = (spent, size)
+    return used
 
 
 def times_row(name: str, rows: Any, seconds: float, bare: float) -> list[Any]:
     """A row under HEAD for an array as `Load.requests` gives it."""
     waits = rows[:, 1]
-    late = [harness.ms(float(one)) for one in np.percentile(waits, (50, 95, 99))]
+    late = [harness.ms(float(seconds_late)) for seconds_late in np.percentile(waits, (50, 95, 99))]
     ratio = f"{np.percentile(waits, 99) / bare:.0f}"
     return [name, len(rows), f"{len(rows) / seconds:.1f}", *late, ratio, int(rows[:, 2].sum())]

@@ -1,9 +1,9 @@
 """How fast archives become a corpus, and in which memory: `python -m bench.curation`.
 
 Made-up archives go through the presets inat24 (iNaturalist's open data) and inat2017 (Darwin Core).
-A scan that only counts the rows of the same files is the reference. What the filters keep, what the
-sample has of each species and where each observer goes are computed once more, in NumPy and Python,
-and must agree.
+A scan that only counts the rows of the same files is the reference. The numbers that the filters
+keep, the sample's numbers by species and the splits of observers are computed again in NumPy and
+Python, and must agree.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _FILE: Final = """<{0} encoding="UTF-8" fieldsTerminatedBy="\\t" linesTerminated
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether the figures are those of the direct computation, and what all took."""
+    """Whether the figures agree with the direct computation, and the time of each step."""
     rows: list[list[Any]] = []
     wrong: list[str] = []
     for size in options.sizes:
@@ -107,11 +107,11 @@ def main(options: Any) -> tuple[bool, list[str]]:
             ):
                 harness.log(f"Writing {size:,} observations as {kind} …")
                 _write(folder, kind, size)
-                found = own.submit(_curated, folder, preset).result()
+                curated = own.submit(_curated, folder, preset).result()
                 scan = _scan(folder)
                 direct = _direct_inat24 if kind == "open data" else _direct_inat2017
-                wrong += [f"{kind}: {one}" for one in direct(folder, found)]
-                rows += _figures(f"{size:,} ({kind})", found, scan)
+                wrong += [f"{kind}: {text}" for text in direct(folder, curated)]
+                rows += _figures(f"{size:,} ({kind})", curated, scan)
     return not wrong, [
         f"DuckDB's memory limit {MEMORY}, {THREADS} threads. The scan reads the files and counts. "
         + (
@@ -124,7 +124,7 @@ def main(options: Any) -> tuple[bool, list[str]]:
 
 
 def _write(folder: Path, kind: str, rows: int) -> None:
-    """An archive as iNaturalist's open data or, of the same observations, as GBIF sends it."""
+    """Write the same observations as iNaturalist's open data or as an archive of GBIF's."""
     species = max(20, min(10_000, rows // 3_300))
     draws = ", ".join(
         f"(md5_number_lower(concat('{letter}', number)) % 1000000007) / 1000000007.0 AS {letter}"
@@ -132,13 +132,13 @@ def _write(folder: Path, kind: str, rows: int) -> None:
     )
     sizes = {"rows": rows, "species": species, "observers": max(50, rows // 20)}
     parts: list[str] = []
-    with duckdb.connect() as made:
-        made.execute("SET enable_progress_bar = false")
-        made.execute(_ROWS.format(draws=draws), sizes)
-        made.execute(_TAXA, {"species": species})
+    with duckdb.connect() as archive:
+        archive.execute("SET enable_progress_bar = false")
+        archive.execute(_ROWS.format(draws=draws), sizes)
+        archive.execute(_TAXA, {"species": species})
         for name, sql in (_OPEN_DATA if kind == "open data" else _DARWIN_CORE).items():
-            made.execute(f"COPY ({sql}) TO '{folder}/{name}' (DELIMITER '\t', HEADER, QUOTE '')")
-            columns = [row[0] for row in made.execute(f"DESCRIBE {sql}").fetchall()]
+            archive.execute(f"COPY ({sql}) TO '{folder}/{name}' (DELIMITER '\t', HEADER, QUOTE '')")
+            columns = [row[0] for row in archive.execute(f"DESCRIBE {sql}").fetchall()]
             terms = [
                 f'<field index="{n}" term="http://rs.tdwg.org/dwc/terms/{column}"/>'
                 for n, column in enumerate(columns)
@@ -164,7 +164,7 @@ def _scan(folder: Path) -> float:
 
 
 def _curated(folder: Path, preset: str) -> dict[str, Any]:
-    """Curate, and say when each step ended and what it kept."""
+    """Curate, and return when each step ended and what it kept."""
     from curation.config import read_config
     from curation.corpus_files import write_corpus
     from curation.pipeline import curate
@@ -181,19 +181,19 @@ def _curated(folder: Path, preset: str) -> dict[str, Any]:
     def ended(step: Any) -> None:
         times[step.name] = perf_counter() - began, step.photos
 
-    made = curate(read_config(config), file=corpus / "work.duckdb", notify=ended)
-    write_corpus(made.connection, corpus)
-    times["written"] = perf_counter() - began, made.steps[-1].photos
+    curated = curate(read_config(config), file=corpus / "work.duckdb", notify=ended)
+    write_corpus(curated.connection, corpus)
+    times["written"] = perf_counter() - began, curated.steps[-1].photos
     counted = {
         "sizes": "species, count(DISTINCT observation_id) FROM candidate",
         "sides": "split, count(*) FROM candidate JOIN split USING (photo_id)",
     }
     return {
-        name: dict(made.connection.execute(f"SELECT {sql} GROUP BY 1").fetchall())
+        name: dict(curated.connection.execute(f"SELECT {sql} GROUP BY 1").fetchall())
         for name, sql in counted.items()
     } | {
         "times": times,
-        "continents": [dict(one["continents"]) for one in (made.before, made.after)],
+        "continents": [dict(part["continents"]) for part in (curated.before, curated.after)],
         "peak": harness.peak_bytes(),
     }
 
@@ -204,75 +204,75 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
 
 
-def _differences(found: dict[str, int], direct: dict[str, Any]) -> list[str]:
+def _differences(counts: dict[str, int], direct: dict[str, Any]) -> list[str]:
     return [
-        f"{name}: {found.get(name)}, directly {count}"
+        f"{name}: {counts.get(name)}, directly {count}"
         for name, count in direct.items()
-        if found.get(name) != count
+        if counts.get(name) != count
     ]
 
 
-def _direct_inat24(folder: Path, found: dict[str, Any]) -> list[str]:
-    """What of the counts after each filter, and of the sample's sizes, isn't as computed here."""
+def _direct_inat24(folder: Path, curated: dict[str, Any]) -> list[str]:
+    """Where the counts after each filter and the sample's sizes differ from those computed here."""
     seen, photo = _read(folder / "observations.csv.gz"), _read(folder / "photos.csv.gz")
-    number_of = {one: n for n, one in enumerate(seen["observation_uuid"])}
-    at = np.array([number_of[one] for one in photo["observation_uuid"]])
+    number_of = {uuid: n for n, uuid in enumerate(seen["observation_uuid"])}
+    rows_of_photos = np.array([number_of[uuid] for uuid in photo["observation_uuid"]])
     years = seen["observed_on"].astype("datetime64[Y]").astype(int) + 1970
     placed = ~np.isnan(seen["latitude"]) & ((seen["latitude"] != 0) | (seen["longitude"] != 0))
-    of_years = ((seen["quality_grade"] == "research") & (years >= 2021) & (years <= 2023))[at]
-    in_place = of_years & placed[at]
+    of_years = ((seen["quality_grade"] == "research") & (years >= 2021) & (years <= 2023))[
+        rows_of_photos
+    ]
+    in_place = of_years & placed[rows_of_photos]
     licensed = in_place & (photo["license"] != "")
-    observed = np.unique(at[licensed])
-    sizes = [min(550, one) for one in Counter(seen["taxon_id"][observed].tolist()).values()]
+    observed = np.unique(rows_of_photos[licensed])
+    sizes = [min(550, n) for n in Counter(seen["taxon_id"][observed].tolist()).values()]
     direct = {"years": of_years.sum(), "place": in_place.sum(), "licenses": licensed.sum()}
     direct |= {"primary photo": len(observed), "sampled": sum(sizes)}
-    wrong = _differences({name: kept for name, (_, kept) in found["times"].items()}, direct)
-    same = sorted(found["sizes"].values()) == sorted(sizes)
+    wrong = _differences({name: photos for name, (_, photos) in curated["times"].items()}, direct)
+    same = sorted(curated["sizes"].values()) == sorted(sizes)
     return wrong if same else [*wrong, "the sample's sizes by species"]
 
 
-def _direct_inat2017(folder: Path, found: dict[str, Any]) -> list[str]:
-    """What of the numbers of photos in each split isn't as computed here, observer by observer."""
+def _direct_inat2017(folder: Path, curated: dict[str, Any]) -> list[str]:
+    """Where the numbers of photos in each split differ from those computed here by observer."""
     seen, photo = _read(folder / "occurrence.txt"), _read(folder / "multimedia.txt")
     photos = np.bincount(photo["gbifID"], minlength=int(seen["gbifID"].max()) + 1)
     species: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     columns = (seen["species"], seen["recordedByID"], photos[seen["gbifID"]])
-    for one, person, number in zip(*columns, strict=True):
-        species[one][str(person)].append(int(number))
+    for name, person, number in zip(*columns, strict=True):
+        species[name][str(person)].append(int(number))
     sides: Counter[str] = Counter()
     for people in species.values():
         if len(people) < 20 or sum(map(len, people.values())) < 20:
             continue
-        order = sorted(
-            people, key=lambda one: (len(people[one]), md5(f"1{one}".encode()).hexdigest(), one)
-        )
-        counts = [sum(people[one]) for one in order]
+        order = sorted(people, key=lambda p: (len(people[p]), md5(f"1{p}".encode()).hexdigest(), p))
+        counts = [sum(people[person]) for person in order]
         tested = len(order) * 2 // 5
         sides["test"] += sum(counts[:tested])
         before, rest = 0, sum(counts[tested:])
         for number in counts[tested:]:
             sides["val" if before <= 30 and before < 0.33 * rest else "train"] += number
             before += number
-    return _differences(found["sides"], sides)
+    return _differences(curated["sides"], sides)
 
 
-def _figures(archive: str, found: dict[str, Any], scan: float) -> list[list[Any]]:
-    names = list(found["times"])
+def _figures(archive: str, curated: dict[str, Any], scan: float) -> list[list[Any]]:
+    names = list(curated["times"])
     filtered = names[names.index("sampled") - 1] if "sampled" in names else names[-2]
     shown = {names[0]: "read", filtered: "filtered", "sampled": "sampled", "written": "written"}
     rows: list[list[Any]] = [[archive, "scan", scan, 1.0, None, None]]
     before = 0.0
-    for name in (one for one in shown if one in names):
-        when, kept = found["times"][name]
+    for name in (name for name in shown if name in names):
+        when, kept = curated["times"][name]
         rows.append(
             [archive, shown[name], when - before, (when - before) / scan, None, f"{kept:,}"]
         )
         before = when
-    rows[-1][4] = harness.megabytes(found["peak"])
+    rows[-1][4] = harness.megabytes(curated["peak"])
     if "sampled" in names:
         west = [
-            (one["North America"] + one["Europe"]) / sum(one.values())
-            for one in found["continents"]
+            (counts["North America"] + counts["Europe"]) / sum(counts.values())
+            for counts in curated["continents"]
         ]
         rows[-2][5] += f"; North America and Europe {west[0]:.0%} → {west[1]:.0%}"
     return rows

@@ -1,10 +1,10 @@
 """How fast the corpus is embedded, compared with the model alone: `python -m bench.embedding`.
 
 The whole task (files of a store, rows of a database, slices of a job) takes turns with a bare loop
-of open_clip's `encode_image` over a batch that lies in the device's memory, of the same size and
-number format, in another process. A ratio is of one turn with the loops before and after it. The
-demo model gets drawn scenes, the others photograph-like noise of iNat24's size; weights are random
-where a model's name says so. Uses a GPU where torch sees one.
+of open_clip's `encode_image` in another process, over a batch in the device's memory, of the same
+size and number format. A ratio compares a turn with the loops before and after it. The demo model
+gets drawn scenes, the others photograph-like noise of iNat24's size; weights are random if a
+model's name says so. Uses a GPU if torch has one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEAD: Final = (
     " | Whole / bare | Memory | Remark"
 )
 AIM: Final = {"cpu": 0.95, "cuda": 0.90}
-#: By device and model the images of a turn, which takes about 20 s, and the batch size.
+#: The images of a turn, which takes about 20 s, and the batch size, by device and model.
 SIZES: Final = {
     "cpu": {
         "demo": (6000, 64),
@@ -48,7 +48,9 @@ LEAST_COSINE: Final = 0.999
 
 def main(options: Any) -> tuple[bool, list[str]]:
     """Whether all vectors are there and those of their images, and how fast they were made."""
-    rows, verdicts, devices = zip(*(_measure(one, options) for one in options.models), strict=True)
+    rows, verdicts, devices = zip(
+        *(_measure(name, options) for name in options.models), strict=True
+    )
     return all(verdicts), [f"Device: {devices[0]}.", harness.table(HEAD, rows)]
 
 
@@ -74,7 +76,7 @@ def _measure(name: str, options: Any) -> tuple[list[Any], bool, str]:
             for number, vector in vectors.items()
         )
     beside = [sum(pair) / 2 for pair in pairwise(loops)]
-    ratio = median(one / alone for one, alone in zip(whole, beside, strict=True))
+    ratio = median(rate / bare_rate for rate, bare_rate in zip(whole, beside, strict=True))
     remark = f"aim: {AIM[kind]:.2f}; the loops' range {min(loops):,.2f}–{max(loops):,.2f}"
     row = [
         *(name, batch, form, images, median(loops), median(whole), ratio),
@@ -158,8 +160,8 @@ def _files(folder: Path, *, drawn: bool, count: int) -> list[Path]:
 
 
 def _embed(name: str, files: Sequence[Path], first: int, count: int, batch: int) -> float:
-    """Add `count` images from the id `first` on, the files over and over; seconds of the whole task
-    as a worker does it: slice after slice of a job, until it is done.
+    """Add `count` images from the id `first` on, repeating the files; returns the seconds of the
+    whole task as a worker does it, slice by slice of a job until it is done.
     """
     from dataclasses import asdict
 
@@ -171,7 +173,7 @@ def _embed(name: str, files: Sequence[Path], first: int, count: int, batch: int)
     from retrieval.images.storage import image_store
 
     settings.EMBEDDING_BATCH_SIZE = batch
-    known = [asdict(image_store(file.read_bytes())) for file in files]
+    stored_images = [asdict(image_store(file.read_bytes())) for file in files]
     Image.objects.bulk_create(
         (
             Image(
@@ -179,7 +181,7 @@ def _embed(name: str, files: Sequence[Path], first: int, count: int, batch: int)
                 dataset="bench",
                 source_id=str(n),
                 file_name=f"{n}.jpg",
-                **known[n % len(known)],
+                **stored_images[n % len(stored_images)],
             )
             for n in range(first, first + count)
         ),
@@ -198,7 +200,7 @@ def _embed(name: str, files: Sequence[Path], first: int, count: int, batch: int)
 
 
 def _stored(name: str) -> tuple[int, dict[int, np.ndarray]]:
-    """How many vectors there are, and those of the last three images by id."""
+    """The number of vectors, and the last three images' vectors by id."""
     from retrieval.embedding.models import Embedding
 
     rows = Embedding.objects.filter(model__name=name).order_by("-image_id")

@@ -1,4 +1,4 @@
-"""What all benchmarks share: options, processes with a database, rounds, figures and Markdown."""
+"""What all benchmarks use: options, processes with a database, rounds, figures and Markdown."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def run(
     packages: Sequence[str],
     **defaults: Any,
 ) -> NoReturn:
-    """Run a benchmark's `main`, print its section, and exit with 1 where it says that what came out
-    is wrong. `main` takes the options, `--name default` each (`--two-words` for `two_words`, a
-    tuple's values separated by commas), and gives the parts of the section behind that verdict.
+    """Run a benchmark's `main`, print its section, and exit with 1 if `main` finds its results
+    wrong. `defaults` are its options (`--two-words` for `two_words`, a tuple's values separated by
+    commas); `main` takes them and returns whether the results are right, and the section's parts.
     """
     module = sys.modules[main.__module__]
     assert module.__spec__ is not None
@@ -82,9 +82,9 @@ def database() -> Iterator[tuple[Path, Call]]:
 
 @contextmanager
 def process(folder: Path, *, migrate: bool = False) -> Iterator[Call]:
-    """A process of its own with Django on the embedded PostgreSQL of the state folder `var` in
-    `folder`, whatever the environment says; `migrate` makes the database. The last process stops
-    the server.
+    """A new process with Django on the embedded PostgreSQL of the state folder `var` in `folder`,
+    whatever the environment says; `migrate` creates the database. The last process stops the
+    server.
     """
     with ProcessPoolExecutor(
         1, mp_context=get_context("spawn"), initializer=_set_up, initargs=(folder / "var",)
@@ -129,7 +129,7 @@ def _leave(var_dir: Path) -> None:
 
 
 class Measured(NamedTuple):
-    """What a call in a process of its own gave and took."""
+    """The result of a call in its own process, with its time and memory."""
 
     result: Any
     seconds: float
@@ -140,10 +140,10 @@ class Measured(NamedTuple):
 
 
 def measured(folder: Path, prepare: Callable[..., Any], *arguments: Any) -> Measured:
-    """Call in a new process (see `process`) what `prepare` returns there."""
+    """Call in a new process (see `process`) the function that `prepare` returns there."""
     with process(folder) as call:
-        found: Measured = call(_measured, prepare, arguments)
-    return found
+        measurement: Measured = call(_measured, prepare, arguments)
+    return measurement
 
 
 def _measured(prepare: Callable[..., Any], arguments: Sequence[Any]) -> Measured:
@@ -154,7 +154,7 @@ def _measured(prepare: Callable[..., Any], arguments: Sequence[Any]) -> Measured
 
 
 def sql(statement: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Any]:
-    """The rows that a statement gives, if it gives any; in a process with Django."""
+    """The rows of a statement's result, if it has one; in a process with Django."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -163,7 +163,7 @@ def sql(statement: str, parameters: Sequence[Any] | Mapping[str, Any] | None = N
 
 
 def copy(statement: str, path: Path) -> float:
-    """Seconds of a COPY FROM STDIN or TO STDOUT, which is a file; in a process with Django."""
+    """Seconds of a COPY FROM STDIN or TO STDOUT, from or to a file; in a process with Django."""
     from django.db import connection
 
     with connection.cursor() as cursor, path.open("rb" if "STDIN" in statement else "wb") as file:
@@ -171,7 +171,7 @@ def copy(statement: str, path: Path) -> float:
 
 
 def timed(run: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, Any]:
-    """How long a call takes, and what it gives."""
+    """How long a call takes, and its result."""
     began = time.perf_counter()
     result = run(*arguments, **options)
     return time.perf_counter() - began, result
@@ -185,16 +185,17 @@ def seconds(run: Callable[..., Any], *arguments: Any) -> float:
 def in_turn(
     rounds: int, ways: Mapping[str, Callable[[int], Any]], *, warm_up: int = 0
 ) -> dict[str, list[Any]]:
-    """What each way returns for the number of each round, by name. All run once in each round, so
-    that a slow moment of the machine affects all; `warm_up` rounds before don't count.
+    """The results of each way by name; a way takes the number of the round. All ways run once in
+    each round, so that a slow moment of the machine affects all; the first `warm_up` rounds don't
+    count.
     """
-    found: dict[str, list[Any]] = {name: [] for name in ways}
+    results: dict[str, list[Any]] = {name: [] for name in ways}
     for number in range(warm_up + rounds):
         for name, way in ways.items():
             result = way(number)
             if number >= warm_up:
-                found[name].append(result)
-    return found
+                results[name].append(result)
+    return results
 
 
 def peak_bytes() -> int:
@@ -204,11 +205,11 @@ def peak_bytes() -> int:
 
 
 def anonymous_bytes(process_id: int | None = None) -> int:
-    """A process's own memory, this one's without a number: without mapped files and shared memory.
+    """A process's own memory, by default this process's, without mapped files and shared memory.
     Raises psutil.NoSuchProcess.
     """
-    found = psutil.Process(process_id).memory_info()
-    return int(found.rss - found.shared)
+    memory = psutil.Process(process_id).memory_info()
+    return int(memory.rss - memory.shared)
 
 
 def ms(duration: float) -> str:
@@ -222,9 +223,9 @@ def megabytes(size: float) -> str:
 
 
 def table(head: str, rows: Sequence[Sequence[str | float | None]]) -> str:
-    """A Markdown table below a head of names between bars. A number without a fraction is grouped,
-    another one gets two decimals, None is empty, a bar within a cell becomes a slash. Raises
-    ValueError for a row that has not as many cells as the head.
+    """A Markdown table below a head of names between bars. Whole numbers are grouped, others get
+    two decimals, None is empty, a bar within a cell becomes a slash. Raises ValueError for a row
+    with another number of cells than the head.
     """
     lines = [head.split(" | "), *([_cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -1,8 +1,8 @@
 """How fast labeling is: `python -m bench.labeling`.
 
-An application of its own: a list is labeled in both views in Chromium. Every time is given with
-that of a request that does nothing. Many annotators at once are in `bench.load`. `--candidates` are
-the images of a list, at least two pages of the grid.
+A list of a new application is labeled in both views in Chromium. Every time is compared with that
+of a request that does nothing. Many annotators at once are in `bench.load`. `--candidates` is the
+number of images of a list, at least two pages of the grid.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AIM_NEXT: Final = 0.050
 HEAD: Final = "What | Median | 95 % | × bare request | Remark"
 GRID_SIZE: Final = 40
 RELEVANT_EVERY: Final = 20
-"""So that no 100 negatives stand in a row and no question about stopping comes up."""
+"""Keeps the list from 100 negatives in a row, so that the page doesn't ask about stopping."""
 PERSON: Final = "ann0"
 
 # From the key's own timestamp to the end of the first frame in which what follows is in place and
@@ -84,7 +84,7 @@ class Session:
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """How long all takes."""
+    """The times of labeling."""
     depth = options.candidates
     harness.log("Starting an application of its own and drawing its images …")
     with (
@@ -124,11 +124,12 @@ def main(options: Any) -> tuple[bool, list[str]]:
             (f"{page}, one in 5 s", turned.waits, f"{len(turned.waits)} pages"),
         )
     ]
-    for name, one in (("Single", fast), ("Grid", grid)):
-        rate, remark = f"{one.images / one.elapsed:.1f}", f"{one.images} in {one.elapsed:.1f} s"
+    for name, session in (("Single", fast), ("Grid", grid)):
+        rate = f"{session.images / session.elapsed:.1f}"
+        remark = f"{session.images} in {session.elapsed:.1f} s"
         rows.append([f"{name}: judgments a second in the database", rate, "", "", remark])
-        hundreds = one.images / 100
-        traffic = f"{one.requests / hundreds:.0f} / {one.bytes / hundreds / 1e6:.2f} MB"
+        hundreds = session.images / 100
+        traffic = f"{session.requests / hundreds:.0f} / {session.bytes / hundreds / 1e6:.2f} MB"
         remark = "the opening of the page included"
         rows.append([f"{name}: a hundred images: requests / bytes", traffic, "", "", remark])
     return True, [harness.table(HEAD, rows)]
@@ -137,8 +138,8 @@ def main(options: Any) -> tuple[bool, list[str]]:
 def _label(
     where: Site, browser: Browser, query: int, view: str, *, images: int, pause: float
 ) -> Session:
-    """Label a list one by one ("single") or by pages of GRID_SIZE with a relevant image on each
-    ("grid"). `pause` is the least time for a step in seconds. The last image or page stays, since
+    """Label a list image by image ("single") or by pages of GRID_SIZE with a relevant image on each
+    ("grid"). `pause` is the least time for a step in seconds. The last image or page is left, since
     nothing follows it on screen.
     """
     session, path = Session(), f"/api/queries/{query}/"
@@ -175,7 +176,7 @@ def _label(
 
 
 def _count(page: Page, session: Session) -> None:
-    """Add up what the page asks for from now on."""
+    """Count the page's requests and bytes from now on."""
     devtools = page.context.new_cdp_session(page)
     cached: set[str] = set()
 

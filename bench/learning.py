@@ -1,10 +1,10 @@
 """How fast the order that learns is: `python -m bench.learning`.
 
-The application's own function, with all of its SQL, over a list of all images of a database: the
-revision (a direction fitted to the judgments, the exact score of every image of the pool and the
-order by it) and the queue after each tenth label, by the packed matrix and, up to SCANNED images,
-by the database alone. Beside it, by the matrix, a bare half-precision product in the same round,
-which sorts nothing.
+It times the application's function, with all of its SQL, over a list of all images of a database:
+the revision (a direction fitted to the judgments, the exact score of every image of the pool and
+the order by it) and the queue after each tenth label, by the packed matrix and, up to SCANNED
+images, by the database alone. With the matrix it is compared with a bare half-precision product in
+the same round, which sorts nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HEAD: Final = (
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """How long revisions take."""
+    """The times of revisions."""
     rows: list[list[Any]] = []
     for images in options.sizes:
         for packed in (False, True):
@@ -54,7 +54,7 @@ def _rows(images: int, dimension: int, rounds: int, packed: bool) -> list[list[A
     vector = query_vectors(1, dimension)[0]
     if packed:
         pack()
-        # It loads torch, which is no memory of revisions.
+        # It loads torch, whose memory isn't that of revisions.
         bare_product(vector)
     query, person = _open_query(images, dimension)
     memory = harness.megabytes(harness.anonymous_bytes())
@@ -67,18 +67,18 @@ def _rows(images: int, dimension: int, rounds: int, packed: bool) -> list[list[A
         judged = last
         return harness.seconds(lambda: revision_queue(query=query, user=person))
 
-    for wanted in JUDGED:
-        first = revise(wanted)
+    for judged_target in JUDGED:
+        first = revise(judged_target)
         ways = {"own": lambda _: revise(judged + LABELS)}
         if packed:
             ways["bare"] = lambda _: bare_product(vector)[0]
-        found = harness.in_turn(rounds, ways)
-        usual, aim = median(found["own"]), AIMS.get(images)
+        times = harness.in_turn(rounds, ways)
+        usual, aim = median(times["own"]), AIMS.get(images)
         reached = "reached" if aim and usual <= aim else "not reached"
         rows.append(
             [
-                *(images, "matrix" if packed else "database", wanted, harness.ms(usual)),
-                usual / median(found["bare"]) if packed else None,
+                *(images, "matrix" if packed else "database", judged_target, harness.ms(usual)),
+                usual / median(times["bare"]) if packed else None,
                 None if rows else harness.ms(first),
                 f"{harness.ms(aim)}: {reached}" if aim else None,
                 *(memory, harness.megabytes(harness.anonymous_bytes())),
@@ -88,7 +88,7 @@ def _rows(images: int, dimension: int, rounds: int, packed: bool) -> list[list[A
 
 
 def _open_query(images: int, dimension: int) -> tuple[Any, Any]:
-    """An open query whose list holds all images, and who labels it."""
+    """An open query whose list holds all images, and the person who labels it."""
     from annotator.models import User
     from labeling.candidates.services import candidates_store
     from labeling.queries.categories import CATEGORIES

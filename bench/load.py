@@ -1,11 +1,11 @@
 """Fifty, a hundred and two hundred annotators at once, each in a browser: `python -m bench.load`.
 
-An application of its own, with a PgBouncer of `--pool` connections before its database if there are
-any, and Locust's users (`load_users`) who label at a person's pace, as default at INQUIRE's 3.3 s
-an image (section H): a fourth of them by pages of the grid, a tenth what audits draw. Beside them
-in the same run, by as many at the same pace, what Label Studio and doccano take for a saved label;
-`--label-studio` and `--doccano` name the programs. `--pace` are the mean seconds for an image,
-`--seconds` how long all of a crowd label, `--coming` how many come in a second.
+A new application, with a PgBouncer of `--pool` connections before its database if there are any,
+and Locust's users (`load_users`) who label at a person's pace, by default INQUIRE's 3.3 s an image
+(section H): a fourth of them by pages of the grid, a tenth what audits draw. For comparison, in the
+same run and by as many users at the same pace, the time that Label Studio and doccano take to save
+a label; `--label-studio` and `--doccano` name the programs. `--pace` is the mean seconds for an
+image, `--seconds` how long all of a crowd label, `--coming` how many arrive in a second.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ USAGE_HEAD: Final = "Part | Cores used | Own memory when all had come | at the e
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether no judgment was lost, doubled or refused, and how long all took."""
+    """Whether no judgment was lost, doubled or refused, and the times of the requests."""
     most = max(options.annotators)
     crowds, rights = [], []
     with harness.temporary_folder() as folder:
@@ -65,12 +65,12 @@ def main(options: Any) -> tuple[bool, list[str]]:
                 continue
             title = f"{name} {load_others.version(Path(program))}: save"
             harness.log(f"{title} …")
-            place = folder / name.split()[0]
-            with serve(Path(program), place, most) as plan:
-                people = [{"name": str(one), "queries": []} for one in range(most)]
+            own_folder = folder / name.split()[0]
+            with serve(Path(program), own_folder, most) as plan:
+                people = [{"name": str(number), "queries": []} for number in range(most)]
                 seconds = min(OTHERS_SECONDS, options.seconds)
                 common = {"people": people, "pace": options.pace, "seconds": seconds}
-                load = Load(folder / f"{place.name}-load", **plan, **common, a_second=20)
+                load = Load(folder / f"{own_folder.name}-load", **plan, **common, a_second=20)
                 load.wait()
             saves = load.requests()["Save"]
             saves = saves[saves[:, 0] >= load.outcome["began"]]
@@ -91,8 +91,8 @@ def main(options: Any) -> tuple[bool, list[str]]:
 def _ours(
     where: Site, folder: Path, number: int, options: Any, bare: float
 ) -> tuple[bool, list[Any], list[list[Any]], str]:
-    """Whether a crowd's judgments are all there once, its row under CROWD_HEAD, its rows under
-    HEAD, and what it used.
+    """Whether each of a crowd's judgments is stored once, its row under CROWD_HEAD, its rows under
+    HEAD, and the resources that it used.
     """
     queries = [
         where.open_query(f"{number} foxes at place {n} of a forest") for n in range(options.queries)
@@ -119,7 +119,7 @@ def _ours(
     labeling = {
         name: rows[(rows[:, 0] >= began) & (rows[:, 0] < ended)] for name, rows in requests.items()
     }
-    opening = [one for one in requests if one.startswith(("Log in", "Static file", "Page"))]
+    opening = [name for name in requests if name.startswith(("Log in", "Static file", "Page"))]
     rows = [
         times_row(name, some, ended - began, bare)
         for name, some in labeling.items()
@@ -135,9 +135,9 @@ def _ours(
     ]
     used.append(["the annotators", cores["the annotators"], None, None])
     late = [
-        harness.ms(float(one))
+        harness.ms(float(percentile))
         for name in (ACKNOWLEDGED, SAVE)
-        for one in np.percentile(labeling[name][:, 1], (50, 99))
+        for percentile in np.percentile(labeling[name][:, 1], (50, 99))
     ]
     quick = f"{np.mean(labeling[SAVE][:, 1] < AIM):.1%}"
     a_second = f"{len(labeling[ACKNOWLEDGED]) / (ended - began):.1f}"

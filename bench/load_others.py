@@ -32,10 +32,10 @@ from projects.models import Member, Project
 from roles.models import Role
 project, role = Project.objects.get(), Role.objects.get(name="annotator")
 people = User.objects.bulk_create(User(username=f"ann{n}") for n in range(int(sys.argv[1])))
-Member.objects.bulk_create(Member(project=project, user=one, role=role) for one in people)
+Member.objects.bulk_create(Member(project=project, user=user, role=role) for user in people)
 for n in range(int(sys.argv[2])):
     Example.objects.create(project=project, text=f"image {n}")
-print(" ".join(Token.objects.create(user=one).key for one in people))
+print(" ".join(Token.objects.create(user=user).key for user in people))
 """
 
 
@@ -53,15 +53,15 @@ def label_studio(program: Path, folder: Path, people: int) -> Iterator[dict[str,
     command = [program, "start", "--no-browser", "--port", port, *account]
     with _running(folder, environment, command, port) as url:
         headers = {"Authorization": f"Token {token}"}
-        made = {"title": "images", "label_config": LABELS}
-        project = _api(f"{url}/api/projects/", headers, made)["id"]
+        settings = {"title": "images", "label_config": LABELS}
+        project = _api(f"{url}/api/projects/", headers, settings)["id"]
         tasks = [{"image": f"{url}/static/{number}.jpg"} for number in range(ITEMS)]
         _api(f"{url}/api/projects/{project}/import", headers, tasks)
-        found = _api(f"{url}/api/tasks/?project={project}&page_size={ITEMS}", headers)
+        listed = _api(f"{url}/api/tasks/?project={project}&page_size={ITEMS}", headers)
         result: Any = {"from_name": "choice", "to_name": "image", "type": "choices"}
         result["value"] = {"choices": ["not relevant"]}
         body = {"result": [result], "lead_time": 1.0}
-        items, path = [one["id"] for one in found["tasks"]], "/api/tasks/{}/annotations/"
+        items, path = [item["id"] for item in listed["tasks"]], "/api/tasks/{}/annotations/"
         saves = {"headers": [headers] * people, "path": path, "items": items, "body": body}
         yield {"url": url, "saves": saves}
 
@@ -82,26 +82,26 @@ def doccano(program: Path, folder: Path, people: int) -> Iterator[dict[str, Any]
         kind["resourcetype"] = "TextClassificationProject"
         base = f"/v1/projects/{_api(f'{url}/v1/projects', headers, project | kind)['id']}"
         label = _api(f"{url}{base}/category-types", headers, {"text": "not relevant"})["id"]
-        [place] = program.parent.parent.glob("lib/python*/site-packages/backend")
+        [backend] = program.parent.parent.glob("lib/python*/site-packages/backend")
         environment |= {
-            "PYTHONPATH": str(place),
+            "PYTHONPATH": str(backend),
             "DJANGO_SETTINGS_MODULE": "config.settings.production",
             "DATABASE_URL": f"sqlite:///{folder}/db.sqlite3",
         }
         script = [program.with_name("python"), "-c", DOCCANO_PEOPLE, str(people), str(ITEMS)]
         tokens = _run(folder, script, environment).splitlines()[-1].split()
-        found = _api(f"{url}{base}/examples?limit={ITEMS}", headers)
+        listed = _api(f"{url}{base}/examples?limit={ITEMS}", headers)
         saves = {
             "headers": [{"Authorization": f"Token {token}"} for token in tokens],
             "path": f"{base}/examples/{{}}/categories",
-            "items": [one["id"] for one in found["results"]],
+            "items": [item["id"] for item in listed["results"]],
             "body": {"label": label},
         }
         yield {"url": url, "saves": saves}
 
 
 def version(program: Path) -> str:
-    """Of the package that a program has come with."""
+    """The version of the package that a program belongs to."""
     script = f"from importlib.metadata import version; print(version({program.name!r}))"
     return subprocess.check_output([program.with_name("python"), "-c", script], text=True).strip()
 
@@ -131,7 +131,7 @@ def _running(
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Without what ours says to Django."""
+    """An environment without this application's Django settings."""
     folder.mkdir(exist_ok=True)
     return {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
 

@@ -1,14 +1,15 @@
 """Annotators in their browsers, as Locust runs them: `python -m bench.load_users PLAN FOLDER`.
 
-A process of its own, since gevent replaces parts of the standard library. Each does what the page's
-scripts do (static/js/studio, static/js/saving): logs in, opens the page with its files, has the
-details of a hundred candidates and the files of the next images fetched ahead, asks each ten
-seconds what has changed, and judges at a person's pace into an outbox that sends what waits in
-batches, one request at a time, with a rest after each, and again until it is answered.
+It runs in its own process, since gevent replaces parts of the standard library. Each annotator does
+what the page's scripts do (static/js/studio, static/js/saving): logs in, opens the page with its
+files, fetches the details of a hundred candidates and the files of the next images ahead, asks
+every ten seconds for changes, and judges at a person's pace. Judgments wait in an outbox, which
+sends them in batches, one request at a time, with a rest after each, and repeats a request until it
+is answered.
 
-Writes into FOLDER `requests.tsv` (moment, kind, seconds, failed), `ledger.tsv` (what became of a
-judgment, made, stored, repeated or refused, and its client id) and, as soon as everybody labels, an
-empty file `all-there`. Moments are seconds since 1970.
+Writes into FOLDER `requests.tsv` (moment, kind, seconds, failed), `ledger.tsv` (whether a judgment
+was made, stored, repeated or refused, and its client id) and, as soon as everybody labels, an empty
+file `all-there`. Moments are seconds since 1970.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from gevent.lock import Semaphore
 from gevent.pool import Group, Pool
 
 PACE_SPREAD: Final = 0.6
-"""Of the logarithm of the seconds for an image."""
+"""The standard deviation of the logarithm of the seconds for an image."""
 GRID_SIZE: Final = 40
 # As in static/js/studio and static/js/saving.
 AT_A_TIME: Final = 4
@@ -57,17 +58,18 @@ LONGEST_PAUSE: Final = 10.0
 MIN_PAUSE_RATIO: Final = 50
 DRAWS_AHEAD: Final = 5
 RELEVANCES: Final = ("not_relevant", "not_relevant", "not_relevant", "relevant", "unsure")
-#: What a plan needn't name: how many judgments end it (0 for none), the share of images whose files
-#: are fetched, how many people come in a second, and in place of ours the saves of another program:
-#: `headers` of each person, `path` with a place for one of `items`, and the `body`. It has also the
-#: `url`, the `password`, the mean seconds of an image (`pace`), the `seconds` that all label, and
-#: `people`: each with a `name`, the `queries` that they label one after the other, and whether they
-#: label by pages of thumbnails (`grid`) and judge what the first query's audit draws (`audits`).
+#: The optional entries of a plan: how many judgments end it (0 for none), the share of images whose
+#: files are fetched, how many people arrive in a second, and, for another program instead of ours,
+#: its saves: `headers` of each person, `path` with a placeholder for one of `items`, and the
+#: `body`. Required are the `url`, the `password`, the mean seconds of an image (`pace`), the
+#: `seconds` that all label, and `people`: each with a `name`, the `queries` that they label one
+#: after the other, and whether they label by pages of thumbnails (`grid`) and judge the draws of
+#: the first query's audit (`audits`).
 PLAN: Final[dict[str, Any]] = {"judgments": 0, "files": 1.0, "a_second": 2.0, "saves": None}
 
 
 class Crowd:
-    """What all people have in common."""
+    """The plan, the files and the counts of all people."""
 
     def __init__(self, plan: dict[str, Any], folder: Path) -> None:
         self.plan = SimpleNamespace(**PLAN | plan)
@@ -78,7 +80,7 @@ class Crowd:
         self.ending = False
 
     def note(self, what: str, record: dict[str, Any]) -> None:
-        """Write down what became of a judgment."""
+        """Record what happened to a judgment."""
         self.ledger.write(f"{what}\t{record['client_id']}\n")
         self.waiting += 1 if what == "made" else -1
         self.stored += what in ("stored", "repeated")
@@ -86,12 +88,12 @@ class Crowd:
     def requested(
         self, name: str, response_time: float, exception: Any, start_time: float, **_: Any
     ) -> None:
-        """Write down a request, as Locust tells of it."""
+        """Record a request; Locust calls this."""
         failed = int(exception is not None)
         self.requests.write(f"{start_time:.3f}\t{name}\t{response_time / 1000:.4f}\t{failed}\n")
 
     def think(self, drawn: random.Random, images: int = 1) -> None:
-        """Wait as long as a person looks; for ever once the day is over."""
+        """Wait as long as a person looks; forever once the time is over."""
         middle = math.log(self.plan.pace) - PACE_SPREAD**2 / 2
         gevent.sleep(sum(drawn.lognormvariate(middle, PACE_SPREAD) for _ in range(images)))
         while self.ending:
@@ -117,15 +119,15 @@ class Annotator(FastHttpUser):
         self.began = False
         self.background = Group()
         self.background.spawn(self._send)
-        found = ""
-        while 'name="user-id"' not in found:
-            found = self._get("/login/", "Log in", "text")
-            self._files(found)
-            [token] = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', found)
+        page = ""
+        while 'name="user-id"' not in page:
+            page = self._get("/login/", "Log in", "text")
+            self._files(page)
+            [token] = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
             form = {"username": self.name, "password": self.crowd.plan.password}
             form["csrfmiddlewaretoken"] = token
-            found = read(self.client.post("/login/", data=form, name="Log in"), "text") or ""
-        self._files(found)
+            page = read(self.client.post("/login/", data=form, name="Log in"), "text") or ""
+        self._files(page)
 
     def on_stop(self) -> None:
         """Close the browser."""
@@ -145,7 +147,8 @@ class Annotator(FastHttpUser):
         self._files(self._get(f"/queries/{query}/label/", "Page: labeling", "text"))
         outline = self._get(f"/api/queries/{query}/outline/", "API: outline", "json")
         letters = enumerate(outline["relevance"], 1)
-        ranks = [one for one, is_ in letters if is_ == "-" and one not in outline["withdrawn"]]
+        withdrawn = outline["withdrawn"]
+        ranks = [rank for rank, letter in letters if letter == "-" and rank not in withdrawn]
         step = GRID_SIZE if self.grid else 1
         there, room = Semaphore(0), Semaphore(3 * GRID_SIZE if self.grid else FAR)
         polling = self.background.spawn(self._poll, query, outline["cursor"])
@@ -171,21 +174,21 @@ class Annotator(FastHttpUser):
             # The page reads the audit again with each answer.
             self.settled.clear()
             body = {"count": DRAWS_AHEAD}
-            found = self._post(f"{address}draws/", body, "API: audit, drawn")
-            if found is None:
+            draws = self._post(f"{address}draws/", body, "API: audit, drawn")
+            if draws is None:
                 gevent.sleep(RETRIED_EVERY)
                 continue
             following = [
-                one for one in found["results"] if one["to_judge"] and one["image"] not in done
+                draw for draw in draws["results"] if draw["to_judge"] and draw["image"] not in done
             ]
-            if found["then"]["met"] or not (following or self.outbox):
+            if draws["then"]["met"] or not (following or self.outbox):
                 return
             while following and not self.settled.is_set():
-                one = following.pop(0)
-                self._get(one["url"], "Image", "content")
+                draw = following.pop(0)
+                self._get(draw["url"], "Image", "content")
                 self.crowd.think(self.drawn)
-                done.add(one["image"])
-                self._judge(query, [one["image"]], "audit")
+                done.add(draw["image"])
+                self._judge(query, [draw["image"]], "audit")
             if not following:
                 # There the page has the outbox send at once.
                 self.hurried.set()
@@ -218,19 +221,19 @@ class Annotator(FastHttpUser):
             self.woken.clear()
             while self.outbox:
                 query, began = self.outbox[0]["query"], time.time()
-                batch = [one for one in self.outbox if one["query"] == query][:LARGEST_BATCH]
-                body = [one["record"] | {"age": began - one["at"]} for one in batch]
+                batch = [entry for entry in self.outbox if entry["query"] == query][:LARGEST_BATCH]
+                body = [entry["record"] | {"age": began - entry["at"]} for entry in batch]
                 answer = self._post(f"/api/queries/{query}/judgments/", body, "API: save")
                 if answer is None:
                     gevent.sleep(pause(FIRST_PAUSE * 2**failures))
                     failures += 1
                     continue
                 failures, now = 0, time.time()
-                for one, result in zip(batch, answer["results"], strict=True):
-                    self.outbox.remove(one)
-                    self.crowd.note(result["status"], one["record"])
-                    name, waited = "Judgment, from the key to the answer", now - one["at"]
-                    self.crowd.requested(name, 1000 * waited, None, one["at"])
+                for entry, result in zip(batch, answer["results"], strict=True):
+                    self.outbox.remove(entry)
+                    self.crowd.note(result["status"], entry["record"])
+                    name, waited = "Judgment, from the key to the answer", now - entry["at"]
+                    self.crowd.requested(name, 1000 * waited, None, entry["at"])
                 self.settled.set()
                 if len(batch) < LARGEST_BATCH:
                     self.hurried.wait(pause(MIN_PAUSE_RATIO * (now - began)))
@@ -246,8 +249,8 @@ class Annotator(FastHttpUser):
             cursor = answer["cursor"] if answer else cursor
 
     def _fetch_ahead(self, query: int, ranks: list[int], there: Semaphore, room: Semaphore) -> None:
-        """Fetch the files of images to come: the nearest, and in the grid all, a few at a time, the
-        others one by one, with a rest after each.
+        """Fetch the files of the next images: the nearest, and in the grid all, a few at a time;
+        the others one by one, with a rest after each.
         """
         pool, details = Pool(AT_A_TIME), dict[int, dict[str, Any]]()
         for rank in ranks:
@@ -255,8 +258,8 @@ class Annotator(FastHttpUser):
             if rank not in details:
                 start = (rank - 1) // PAGE * PAGE + 1
                 address = f"/api/queries/{query}/candidates/?start_rank={start}&limit={PAGE}"
-                found = self._get(address, "API: candidates", "json")
-                details |= {one["rank"]: one for one in found["results"]}
+                answer = self._get(address, "API: candidates", "json")
+                details |= {candidate["rank"]: candidate for candidate in answer["results"]}
             if self.grid or there.counter + len(pool) < AHEAD:
                 pool.spawn(self._image, details[rank], there)
             else:
@@ -271,29 +274,34 @@ class Annotator(FastHttpUser):
         there.release()
 
     def _files(self, page: str) -> None:
-        """What a page names of /static/ and what that imports, as far as it isn't in the cache."""
+        """Fetch the files of /static/ that a page names and their imports, unless cached."""
         names = re.findall(r'"(/static/[^"]+)"', page)
         for name in names:
             if name not in self.cached:
                 self.cached.add(name)
                 file = self._get(name, "Static file", "text")
-                found = re.findall(r'^import [^;]*?"(\.[^"]+)"', file, re.M)
-                names += [posixpath.normpath(f"{posixpath.dirname(name)}/{one}") for one in found]
+                imports = re.findall(r'^import [^;]*?"(\.[^"]+)"', file, re.M)
+                names += [
+                    posixpath.normpath(f"{posixpath.dirname(name)}/{import_path}")
+                    for import_path in imports
+                ]
 
     def _get(self, path: str, name: str, kind: str) -> Any:
-        """What is read from the answer, which is asked for until there is one."""
-        while (found := read(self.client.get(path, name=name), kind)) is None:
+        """The content of the answer; repeats the request until there is one."""
+        while (content := read(self.client.get(path, name=name), kind)) is None:
             gevent.sleep(RETRIED_EVERY)
-        return found
+        return content
 
     def _post(self, path: str, body: Any, name: str) -> Any:
-        tokens = [one.value or "" for one in self.client.cookiejar if one.name == "csrftoken"]
+        tokens = [
+            cookie.value or "" for cookie in self.client.cookiejar if cookie.name == "csrftoken"
+        ]
         headers = {"X-CSRFToken": "".join(tokens)}
         return read(self.client.post(path, json=body, headers=headers, name=name), "json")
 
 
 class Saver(FastHttpUser):
-    """One person who does nothing but save a label for one item after the other."""
+    """A person who only saves a label for one item after the other."""
 
     network_timeout = connection_timeout = 60.0
     crowd: Crowd
@@ -312,12 +320,12 @@ class Saver(FastHttpUser):
 
 
 def pause(seconds: float) -> float:
-    """About so long, as the page's outbox waits."""
+    """A random pause of about `seconds`, as in the page's outbox."""
     return min(LONGEST_PAUSE, seconds) * random.uniform(0.5, 1)
 
 
 def read(answer: Any, kind: str) -> Any:
-    """An answer's "json", "text" or "content"; None for none, or for one that broke off."""
+    """An answer's "json", "text" or "content"; None if there is no answer or it broke off."""
     try:
         if answer.status_code != 200:
             return None
@@ -327,8 +335,8 @@ def read(answer: Any, kind: str) -> Any:
 
 
 def main(plan: dict[str, Any], folder: Path) -> dict[str, float]:
-    """Run the crowd; returns from when until when all were labeling, and seconds of processor time.
-    Raises RuntimeError where a user breaks off before all label.
+    """Run the crowd; returns when all began and stopped labeling, and seconds of processor time.
+    Raises RuntimeError if a user breaks off before all label.
     """
     # Each browser has a few connections.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -357,8 +365,8 @@ def main(plan: dict[str, Any], folder: Path) -> dict[str, float]:
     runner.quit()
     crowd.requests.close()
     crowd.ledger.close()
-    for one in runner.exceptions.values():
-        print(one["traceback"], file=sys.stderr)
+    for error in runner.exceptions.values():
+        print(error["traceback"], file=sys.stderr)
     return {"began": began, "ended": ended, "seconds": time.process_time()}
 
 

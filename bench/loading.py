@@ -1,9 +1,9 @@
 """How fast a data set of iNat24's size is imported: `python -m bench.loading`.
 
-A process of its own imports a made-up COCO file, its images left in place. It is compared with a
-bare COPY of the rows that came out into a table with the same columns, indexes and constraints.
-Then everything is imported once more, which finds all of it there, and a file of a fifth of the
-size, which shows how memory grows.
+A separate process imports a made-up COCO file, its images left in place. It is compared with a bare
+COPY of the resulting rows into a table with the same columns, indexes and constraints. Then
+everything is imported again, which changes nothing, and a file of a fifth of the size, which shows
+how memory grows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HEAD: Final = "What | Seconds | Images a second | × bare COPY | Peak memory | R
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether the rows that came out are those of the file, and what it took."""
+    """Whether the resulting rows are those of the file, and the time and memory."""
     count, fewer = options.images, options.images // 5
     with harness.database() as (folder, database):
         harness.log(f"Writing a file of {count:,} images of {options.species:,} species …")
@@ -49,8 +49,8 @@ def main(options: Any) -> tuple[bool, list[str]]:
         fifth = imported(fewer)
         size = harness.megabytes((folder / f"{count}.json").stat().st_size)
     imports, bare = rounds["import"], median(rounds["copy"])
-    usual, checking = (median(one.seconds for one in imports), imports[0].result[1])
-    peak, command = max(one.peak for one in imports), "import_images --in-place of"
+    usual, checking = median(run.seconds for run in imports), imports[0].result[1]
+    peak, command = max(run.peak for run in imports), "import_images --in-place of"
     measured = [
         (f"Bare COPY of {count:,} rows", bare, count, 0, "same columns, indexes and constraints"),
         (f"{command} {count:,} images", usual, count, peak, imports[0].before),
@@ -98,13 +98,13 @@ def _import(file: Path) -> Callable[[], tuple[int, float]]:
 
 def _is_right(count: int, species: int) -> bool:
     """Whether the table holds each image of the file once, with its species."""
-    [found] = harness.sql(
+    [counts] = harness.sql(
         "SELECT count(*), count(DISTINCT i.id), sum(i.id), count(s.id)"
         " FROM retrieval_image i LEFT JOIN retrieval_species s ON s.id = i.species_id"
         " AND s.specific_epithet = 'species' || i.id * 7919 %% %s",
         [species],
     )
-    return bool(found == (count, count, count * (count - 1) // 2, count))
+    return bool(counts == (count, count, count * (count - 1) // 2, count))
 
 
 def _bare_copy(file: Path) -> float:

@@ -3,7 +3,7 @@
 All score the same runs against the same judgments with the same measures, per query, and their
 means must agree. pytrec_eval and ir-measures take dictionaries of strings, this application takes
 arrays, so each is timed from its own input and from the other's, conversion included. No two scores
-of a query are equal, so that nobody has ties to break.
+of a query are equal, so there are no ties.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ StringRun = dict[str, dict[str, float]]
 Run = dict[int, Ranking]
 Means = dict[str, npt.NDArray[np.float64]]
 Evaluate = Callable[[StringRun], Callable[[], dict[tuple[str, str], float]]]
-"""Scores a run; what it gives takes the scores by query and our measure's key from that."""
+"""Scores a run and returns a function that reads the scores by query and our measure's key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Inputs:
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether all means agree, and how fast they were found."""
+    """Whether all means agree, and how fast they were computed."""
     harness.log("Drawing runs and judgments …")
     inputs = draw(options.queries, options.runs, options.depth)
     own, to_arrays, to_strings = (
@@ -156,10 +156,10 @@ def _pytrec_eval(inputs: Inputs) -> Evaluate:
     evaluator = pytrec_eval.RelevanceEvaluator(_string_qrels(inputs.qrels), measures)
 
     def evaluate(run: StringRun) -> Callable[[], dict[tuple[str, str], float]]:
-        found = evaluator.evaluate(run)
+        scores_by_query = evaluator.evaluate(run)
         return lambda: {
             (query, key): values[theirs]
-            for query, values in found.items()
+            for query, values in scores_by_query.items()
             for key, theirs in keys.items()
         }
 
@@ -172,8 +172,8 @@ def _ir(inputs: Inputs) -> Evaluate:
     evaluator = ir_measures.evaluator(list(keys), _string_qrels(inputs.qrels))
 
     def evaluate(run: StringRun) -> Callable[[], dict[tuple[str, str], float]]:
-        found = list(evaluator.iter_calc(run))
-        return lambda: {(one.query_id, keys[one.measure]): one.value for one in found}
+        results = list(evaluator.iter_calc(run))
+        return lambda: {(result.query_id, keys[result.measure]): result.value for result in results}
 
     return evaluate
 
@@ -210,8 +210,10 @@ def _string_qrels(qrels: Qrels) -> dict[str, dict[str, int]]:
 def _to_strings(run: Run) -> StringRun:
     """A run as pytrec_eval and ir-measures take it."""
     return {
-        str(query): dict(zip(map(str, one.image_ids.tolist()), one.scores.tolist(), strict=True))
-        for query, one in run.items()
+        str(query): dict(
+            zip(map(str, ranking.image_ids.tolist()), ranking.scores.tolist(), strict=True)
+        )
+        for query, ranking in run.items()
     }
 
 

@@ -30,15 +30,15 @@ from retrieval.corpus.models import Species
 
 
 class Page(NamedTuple):
-    """One address, and the role of the person who asks for it."""
+    """An address, and the role of the person who opens it."""
 
     name: str
     path: str
     role: str
 
 
-#: By role, a page a line: its name and its address. Those that rank the corpus (a search with a
-#: text, and "more like this") are not among them.
+#: By role, one page per line: its name and its address. Pages that rank the corpus (a search with a
+#: text, and "more like this") are left out.
 _PAGES: Final = {
     "annotator": """
       Dashboard of an annotator          /
@@ -172,20 +172,21 @@ _PAGES: Final = {
 
 
 def pages() -> list[Page]:
-    """All pages about the first query, its list's first image and that one's species, and about a
-    job and a release, which are made where there is none.
+    """All pages about the first query, its list's first image and the image's species, and about a
+    job and a release, which are created if there is none.
     """
     query = Query.objects.exclude(current_list=None).earliest("query_id")
     image = Candidate.objects.filter(list=query.current_list_id).earliest("rank").image_id
     species = Species.objects.get(images=image)
     genus = species.genus
-    # Their number is part of what pages of versions take: one, however often a folder is used.
+    # Pages of versions take longer with more releases, so there is one, however often a folder is
+    # used.
     release = Release.objects.exclude(made_at=None).first() or release_make(
         release=release_claim(name="pages", created_by=None, options={"rerank_model": ""})
     )
     if not Job.objects.exists():
         job_create(kind="embed", params={"model": MODEL})
-    known: dict[str, Any] = {
+    values: dict[str, Any] = {
         "query": query.pk,
         "benchmark": query.benchmark_id,
         "submitted": _submitted().pk,
@@ -202,22 +203,22 @@ def pages() -> list[Page]:
         "person": get_user_model().objects.earliest("pk").pk,
     }
     listed = [
-        Page(name, path.format(**known), role)
+        Page(name, path.format(**values), role)
         for role, text in _PAGES.items()
         for name, path in re.findall(r"(\S.*?)  +(/.*)", text)
     ]
     return [page for page in listed if _is_installed(page)] + [
         Page(
-            f"Admin: {one._meta.label_lower}",
-            f"/admin/{one._meta.label_lower.replace('.', '/')}/",
+            f"Admin: {model._meta.label_lower}",
+            f"/admin/{model._meta.label_lower.replace('.', '/')}/",
             "admin",
         )
-        for one in admin.site._registry
+        for model in admin.site._registry
     ]
 
 
 def _is_installed(page: Page) -> bool:
-    """Whether a page is there; Resolver404 where it isn't, though all extras are installed."""
+    """Whether a page exists; Resolver404 if it doesn't although all extras are installed."""
     try:
         resolve(page.path.partition("?")[0])
     except Resolver404:
@@ -228,7 +229,7 @@ def _is_installed(page: Page) -> bool:
 
 
 def _simulation() -> Job:
-    """A simulation that is done, of four images that aren't here."""
+    """A finished simulation of four images that don't exist."""
     halves = np.zeros((4, 1), np.float16)
     pool = Pool(np.arange(4), np.arange(4) % 2 == 0, halves, halves[0])
     figures = JudgedPool(0, "four images", pool, listed=4, left_out=0, exhausted=True).about
@@ -240,20 +241,20 @@ def _simulation() -> Job:
 
 
 def _submitted() -> Query:
-    """The last query of the annotator's that isn't decided, submitted."""
+    """The annotator's last query that isn't complete, submitted."""
     states = (Query.State.OPEN, Query.State.SUBMITTED)
-    theirs = Query.objects.filter(judgments__annotator=_annotator(), state__in=states)
-    found = theirs.order_by("-state", "-query_id")[0]
-    Query.objects.filter(pk=found.pk).update(state=Query.State.SUBMITTED)
-    return found
+    queries = Query.objects.filter(judgments__annotator=_annotator(), state__in=states)
+    query = queries.order_by("-state", "-query_id")[0]
+    Query.objects.filter(pk=query.pk).update(state=Query.State.SUBMITTED)
+    return query
 
 
 def _complete() -> Query:
     """A complete query with judgments, whose images get boxes."""
     queries = Query.objects.filter(state=Query.State.COMPLETE).exclude(judgments=None)
-    found = queries.earliest("query_id")
-    Query.objects.filter(pk=found.pk).update(boxes=Query.Boxes.ALL)
-    return found
+    query = queries.earliest("query_id")
+    Query.objects.filter(pk=query.pk).update(boxes=Query.Boxes.ALL)
+    return query
 
 
 def _annotator() -> Any:
@@ -266,8 +267,10 @@ def clients() -> dict[str, Client]:
     """A client of a person of each role who is logged in; the annotator is the first query's."""
     users = get_user_model().objects
     users.filter(username="admin").update(is_staff=True, is_superuser=True)
-    found = {}
+    clients_by_role = {}
     for role in _PAGES:
-        found[role] = Client(SERVER_NAME="localhost")
-        found[role].force_login(_annotator() if role == "annotator" else users.get(username=role))
-    return found
+        clients_by_role[role] = Client(SERVER_NAME="localhost")
+        clients_by_role[role].force_login(
+            _annotator() if role == "annotator" else users.get(username=role)
+        )
+    return clients_by_role

@@ -1,9 +1,10 @@
 """How long each page takes over a large corpus and over a small one: `python -m bench.pages`.
 
-Two databases of made-up rows (`rows.fill_for_pages`) differ in the number of images alone. Each is
-asked for every page and every reading endpoint of the API, by people of each role, through Django's
-test client: all of the application and of PostgreSQL, without the network. Then images are imported
-into both, and the large one's bytes an image say how large the tables of PAPER images would be.
+Two databases of made-up rows (`rows.fill_for_pages`) differ only in the number of images. People of
+each role open every page and every reading endpoint of the API over each, through Django's test
+client: the whole application and PostgreSQL, without the network. Then images are imported into
+both, and from the large one's bytes per image follows how large the tables of PAPER images would
+be.
 
 With `--folder` the databases stay there, and later runs use them again.
 """
@@ -23,7 +24,7 @@ from bench import harness
 from bench.rows import fill_for_pages, write_coco
 
 DEPTH: Final = 3000
-#: Of fewer images PostgreSQL reads the table whole for good reason.
+#: With fewer images, PostgreSQL reads the whole table for good reason.
 LARGE_FROM: Final = 100_000
 IMPORTED: Final = 20_000
 IMPORTS: Final = 3
@@ -33,8 +34,8 @@ TABLES_HEAD: Final = f"Table | Bytes an image | Its indexes | {PAPER:,} images"
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether no page reads a large table whole, or runs other statements over the large corpus
-    than over the small one; and how long all take.
+    """Whether no page reads a whole large table, or runs more or fewer statements over the large
+    corpus than over the small one; and the times of all pages.
     """
     os.environ.update(ALLOWED_HOSTS="localhost", EMBEDDING_MODEL="rows", HTTPS_ONLY="false")
     given = nullcontext(Path(options.folder).absolute()) if options.folder else None
@@ -67,7 +68,7 @@ def main(options: Any) -> tuple[bool, list[str]]:
             if few != many:
                 faults.append(f"{name}: {few} statements and {many}")
             if options.images >= LARGE_FROM:
-                faults += [f"{name}: {one}" for one in whole]
+                faults += [f"{name}: {table}" for table in whole]
             statements = ", ".join(dict.fromkeys(map(str, (few, many))))
             times = map(harness.ms, (first, second))
             rows.append([name, statements, *times, ratios[-1], "; ".join(whole)])
@@ -123,7 +124,8 @@ def _seconds(number: int) -> float:
 
 
 def _statements(number: int) -> tuple[int, list[str]]:
-    """How many a page runs once its process has seen it, and what is read whole then or before."""
+    """The number of statements of a page at its second request, and the tables that either request
+    reads whole."""
     from bench.plans import watched
 
     _site()
@@ -146,11 +148,9 @@ def _import(file: Path) -> float:
 
 
 def _tables() -> list[list[Any]]:
-    """The bytes an image of the tables that grow with the corpus, and what they are for PAPER
-    images.
-    """
+    """Bytes per image of the tables that grow with the corpus, and their size for PAPER images."""
     [[images]] = harness.sql("SELECT count(*) FROM retrieval_image")
-    found = harness.sql(
+    sizes = harness.sql(
         "SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class"
         " WHERE relname ~ '^retrieval_(image|embedding_[0-9]+)$' ORDER BY relname"
     )
@@ -161,7 +161,7 @@ def _tables() -> list[list[Any]]:
             indexes // images,
             f"{(table + indexes) / images * PAPER / 1e9:.0f} GB",
         ]
-        for name, table, indexes in found
+        for name, table, indexes in sizes
     ]
 
 

@@ -1,4 +1,4 @@
-"""The SQL statements of a block of code, and which large tables PostgreSQL reads whole for them."""
+"""The SQL statements of a block of code, and the large tables that PostgreSQL reads whole."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ SMALL: Final = (
 
 @dataclass(slots=True)
 class Watch:
-    """What ran while a block was watched."""
+    """The statements of a watched block."""
 
     statements: list[str] = field(default_factory=list)
     whole: list[tuple[str, str]] = field(default_factory=list)
-    """(what is read from end to end and how, SQL): by a sequential scan, or along an index without
-    a condition and without an end.
+    """(a whole table that is read, and how; the SQL): by a sequential scan, or along an index
+    without a condition and without a limit.
     """
 
 
 @contextmanager
 def watched(*, plans: bool = False) -> Iterator[Watch]:
-    """Collect the statements of this thread's connection, with `plans` also what they read whole,
-    as the settings of that moment give it.
+    """Collect the statements of this thread's connection; with `plans`, also the tables that they
+    read whole under the present settings.
     """
-    seen = Watch()
+    watch = Watch()
 
     def execute(
         run: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
@@ -48,13 +48,13 @@ def watched(*, plans: bool = False) -> Iterator[Watch]:
             # The driver's own cursor: Django's would come back here.
             with connection.connection.cursor() as cursor:
                 cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}", params)
-                [[[found]]] = cursor.fetchall()
-            seen.whole += [(table, sql) for table in _whole(found["Plan"])]
-        seen.statements.append(sql)
+                [[[plan]]] = cursor.fetchall()
+            watch.whole += [(table, sql) for table in _whole(plan["Plan"])]
+        watch.statements.append(sql)
         return run(sql, params, many, context)
 
     with connection.execute_wrapper(execute):
-        yield seen
+        yield watch
 
 
 def is_large(table: str) -> bool:

@@ -1,11 +1,11 @@
 """How fast the exact order is found: `python -m bench.ranking`.
 
-For each size a database of its own with clustered unit vectors in half precision. The first images
+For each size there is a database with clustered unit vectors in half precision. The first images
 for a query's vector come from the application through its packed matrix, from pgvector's scan (the
-same function without the matrix) and from FAISS' flat index in half precision; beside them a bare
-half-precision product, which sorts nothing. Each is a process of its own; the memory should hold
-the vectors three times. The application's lists must be the same bit for bit, else the exit status
-is 1.
+same function without the matrix) and from FAISS's flat index in half precision; for comparison
+there is a bare half-precision product, which sorts nothing. Each has its own process; the memory
+should hold the vectors three times. The application's lists must be the same bit for bit, else the
+exit status is 1.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Ranked = tuple[float, NDArray[np.int64], NDArray[Any]]
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether the matrix's lists are the database's, and how fast all are."""
+    """Whether the matrix's lists are the same as the database's, and how fast all are."""
     tables: dict[str, list[list[Any]]] = {head: [] for head in TEXTS}
     right, each = True, []
     for images in options.sizes:
@@ -69,13 +69,13 @@ def main(options: Any) -> tuple[bool, list[str]]:
         right &= same
         each.append(whole / images)
         tables[COSTS][-1][3] = each[-1] / each[0]
-    found = [(TEXTS[head], harness.table(head, rows)) for head, rows in tables.items()]
-    return right, [part for pair in found for part in pair]
+    sections = [(TEXTS[head], harness.table(head, rows)) for head, rows in tables.items()]
+    return right, [part for pair in sections for part in pair]
 
 
 def _measure(images: int, options: Any, tables: dict[str, list[list[Any]]]) -> tuple[bool, float]:
-    """Add rows of one size to the tables; whether all lists are the same, and the median seconds of
-    the application for one query.
+    """Add rows of one size to the tables; returns whether all lists are the same, and the median
+    seconds of the application for one query.
     """
     depth = min(options.depth, images)
     queries = query_vectors(max(options.rounds + 1, options.vectors), options.dimension)
@@ -94,8 +94,8 @@ def _measure(images: int, options: Any, tables: dict[str, list[list[Any]]]) -> t
         def ranked(what: str, call: harness.Call, by_scan: bool, number: int) -> Ranked:
             query: Any = number + 1 if what == ALIKE else queries[number]
             limit = {CORPUS: depth, ALIKE: min(SIMILAR, images)}.get(what, images)
-            found: Ranked = call(_ranked, query, limit, by_scan, KINDS[what])
-            return found
+            result: Ranked = call(_ranked, query, limit, by_scan, KINDS[what])
+            return result
 
         lists: dict[str, dict[str, list[Ranked]]] = {}
         for what in KINDS:
@@ -119,17 +119,17 @@ def _measure(images: int, options: Any, tables: dict[str, list[list[Any]]]) -> t
     shown = map(harness.ms, (own, by_scan, by_faiss, alone))
     tables[WHOLE].append([images, depth, *shown, own / by_faiss, own / alone])
     same = same_lists(at_once, singly) and all(
-        same_lists(one["own"], one["scan"]) for one in lists.values()
+        same_lists(by_way["own"], by_way["scan"]) for by_way in lists.values()
     )
     shared = _agreement(whole["own"], whole["faiss"])
     tables[LISTS].append([images, "bit for bit" if same else "**no**", *shared])
     at_once_name = f"{len(many)} queries at once"
-    for what, one, other, which in (
+    for what, ours, reference, which in (
         *((w, usual(f["own"]), usual(f["scan"]), "pgvector's scan") for w, f in lists.items()),
-        (at_once_name, spent, sum(one[0] for one in singly), "one by one"),
+        (at_once_name, spent, sum(single[0] for single in singly), "one by one"),
         (at_once_name, spent, product, "the bare product in single precision"),
     ):
-        row = [images, what, harness.ms(one), harness.ms(other), which, one / other]
+        row = [images, what, harness.ms(ours), harness.ms(reference), which, ours / reference]
         tables[OTHERS].append(row)
     cost = [images, f"{images / packed:,.0f} rows", packed / copied, None]
     tables[COSTS].append([*cost, *map(harness.megabytes, memory)])
@@ -138,19 +138,19 @@ def _measure(images: int, options: Any, tables: dict[str, list[list[Any]]]) -> t
 
 def usual(lists: Sequence[Ranked]) -> float:
     """The median of the seconds."""
-    return median(one[0] for one in lists)
+    return median(ranked[0] for ranked in lists)
 
 
-def same_lists(one: Sequence[Ranked], other: Sequence[Ranked]) -> bool:
+def same_lists(first: Sequence[Ranked], second: Sequence[Ranked]) -> bool:
     """Whether lists are the same bit for bit, images and scores."""
     return all(
         np.array_equal(left[1], right[1]) and left[2].tobytes() == right[2].tobytes()
-        for left, right in zip(one, other, strict=True)
+        for left, right in zip(first, second, strict=True)
     )
 
 
 def _agreement(own: Sequence[Ranked], other: Sequence[Ranked]) -> list[str]:
-    """The share of images that both lists have, and of ranks at which they have the same one."""
+    """The share of images that both lists have, and of ranks with the same image in both."""
     pairs = [(left[1], right[1]) for left, right in zip(own, other, strict=True)]
     images = np.mean([np.isin(left, right).mean() for left, right in pairs])
     return [f"{images:.2%}", f"{np.mean([(left == right).mean() for left, right in pairs]):.2%}"]
@@ -163,14 +163,14 @@ def _model() -> Any:
 
 
 def as_arrays(spent: float, rows: Sequence[tuple[int, float]]) -> Ranked:
-    """A list as the application gives it."""
+    """A list that the application returns, as arrays."""
     ids, scores = zip(*rows, strict=True)
     return spent, np.array(ids, dtype=np.int64), np.array(scores)
 
 
 def _ranked(query: NDArray[np.float16] | int, limit: int, scan: bool, species: int) -> Ranked:
-    """The application's own function, all of its SQL included, for a vector or the stored one of an
-    image, within the first `species` or the whole corpus (0).
+    """The list from the application's function, with all of its SQL, for a vector or an image's
+    stored one, within the first `species` or the whole corpus (0).
     """
     from retrieval.corpus.models import Species
     from retrieval.embedding.models import Embedding
@@ -198,14 +198,14 @@ def _many(queries: NDArray[np.float16], limit: int) -> tuple[float, list[Ranked]
 
 
 def _copy() -> float:
-    """Seconds of a bare binary COPY of what a packed matrix is made of."""
+    """Seconds of a bare binary COPY of the rows of a packed matrix."""
     columns = "image_id, created_at, vector"
     rows = f"SELECT {columns} FROM retrieval_embedding WHERE model_id = {_model().pk}"
     return harness.copy(f"COPY ({rows}) TO STDOUT (FORMAT binary)", Path(os.devnull))
 
 
 def pack() -> float:
-    """Seconds of packing the matrix by the command. Raises RuntimeError where it doesn't rank."""
+    """Seconds of packing the matrix by the command. Raises RuntimeError if it isn't used."""
     from retrieval.ranking.selectors import ranking_method
 
     command = [sys.executable, "manage.py", "pack_embeddings", "--model", MODEL]

@@ -1,7 +1,7 @@
 """How fast a release is made, and in how much memory: `python -m bench.releases`.
 
 A database gets rows of INQUIRE's size (Vendrow et al. 2024: 250 queries, 194,334 judgments, 5
-million images of 10,000 species), and a process of its own makes a release of them in every format,
+million images of 10,000 species), and a separate process makes a release of them in every format,
 without image bytes. It is compared with a bare COPY of the judged pairs.
 """
 
@@ -23,23 +23,23 @@ PAIRS: Final = (
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether the release that came out is of the rows that went in, and what it took."""
+    """Whether the release has all judgments, and the time and memory."""
     with harness.database() as (folder, database):
         harness.log(f"Filling a database with {options.images:,} images …")
         database(_fill, options.images, options.species, options.judgments)
         bare = min(database(harness.copy, PAIRS, folder / "pairs") for _ in range(COPIES))
         [[size]] = database(harness.sql, "SELECT pg_database_size(current_database())")
         harness.log("Making the release …")
-        made = harness.measured(folder, _make)
-    judgments, busy, steps, files = made.result
+        measurement = harness.measured(folder, _make)
+    judgments, busy, steps, files = measurement.result
     of_copy = f"fastest of {COPIES}; the database has {size / 1e9:.1f} GB"
     of_all = f"aim: under 60 s; its process was busy for {busy:.1f} s"
-    memory = f"aim: under 500 MB; {made.before}"
+    memory = f"aim: under 500 MB; {measurement.before}"
     whole = "A release in all formats, without image bytes"
     rows = [
         [f"Bare COPY of {options.judgments:,} judged pairs", bare, None, 1.0, of_copy],
-        [whole, made.seconds, None, made.seconds / bare, of_all],
-        ["Peak memory of the process", None, harness.megabytes(made.peak), None, memory],
+        [whole, measurement.seconds, None, measurement.seconds / bare, of_all],
+        ["Peak memory of the process", None, harness.megabytes(measurement.peak), None, memory],
         *([f"Step: {title}", spent, None, spent / bare, None] for title, spent in steps.items()),
         *([f"File: {name}", None, f"{n / 1e6:.2f} MB", None, None] for name, n in files.items()),
     ]
@@ -70,7 +70,7 @@ def _make() -> Callable[[], tuple[int, float, dict[str, float], dict[str, int]]]
         release = release_make(release=claimed, report=report)
         steps = {title: moments[1] - moments[0] for title, moments in times.items()}
         files = [*release.file_list, release.archive, release.archive["open"]]
-        sizes = {one["name"]: one["size"] for one in files}
+        sizes = {file["name"]: file["size"] for file in files}
         return release.judgments, time.process_time(), steps, sizes
 
     return run

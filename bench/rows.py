@@ -23,14 +23,14 @@ MODEL: Final = "rows"
 COMPLETE: Final = 10
 FLAGGED: Final = 40
 WITHDRAWN: Final = 50
-#: So many images are loaded faster without their indexes, which are made afterwards.
+#: From this number of images on, loading is faster without indexes, which are created afterwards.
 BULK: Final = 100_000
 #: Prime to every corpus size asked for, so that a list holds no image twice.
 STEP: Final = 15_485_863
 CENTERS: Final = 2000
 SPECIES_OF_A_GENUS: Final = 5
 
-_SYLLABLES: Final = [one + two for one in "bcdfglmnprstvxzh" for two in "aeiou"]
+_SYLLABLES: Final = [consonant + vowel for consonant in "bcdfglmnprstvxzh" for vowel in "aeiou"]
 _JUDGMENT: Final = (
     "INSERT INTO labeling_judgment (query_id, image_id, annotator_id, relevance, source,"
     " candidate_list_id, rank, seconds, created_at, updated_at) "
@@ -38,7 +38,7 @@ _JUDGMENT: Final = (
 
 
 def write_coco(path: Path, *, images: int, species: int) -> None:
-    """Write a COCO file in iNat21's layout, the same each time, of so many images and species; ids
+    """Write a COCO file in iNat21's layout with `images` of `species`, the same each time; ids
     begin at 0, and neighboring images are of different categories.
     """
     drawn = random.Random(24)
@@ -87,9 +87,9 @@ def category_of(image: int, species: int) -> int:
 def clustered(
     count: int, dimension: int, *, seed: int, batch: int = 20_000
 ) -> Iterator[NDArray[np.float16]]:
-    """`count` unit vectors (n, dimension), `batch` rows at a time, in clusters as those of images
-    are: around CENTERS points of the unit sphere, two of a cluster at a cosine of about 0.5. The
-    same for the same seed.
+    """`count` unit vectors (n, dimension), `batch` rows at a time, clustered like those of images:
+    around CENTERS points of the unit sphere, two of a cluster at a cosine of about 0.5. The same
+    for the same seed.
     """
     centers = np.random.default_rng(7).normal(size=(CENTERS, dimension))
     centers = (centers / np.linalg.norm(centers, axis=1, keepdims=True)).astype(np.float32)
@@ -109,7 +109,7 @@ def query_vectors(count: int, dimension: int) -> NDArray[np.float16]:
 
 def fill_clustered(images: int, dimension: int) -> None:
     """Fill an empty, migrated database with `images`, 500 of each species, and a clustered vector
-    of each under MODEL.
+    of each image under MODEL.
     """
     make_species(-(-images // 500))
     make_images(1, images)
@@ -130,21 +130,21 @@ def store_vectors(
     )
     from retrieval.embedding.store import embeddings_copy
 
-    known = embedding_model_get_or_create(name=model, dimension=dimension)
+    embedding_model = embedding_model_get_or_create(name=model, dimension=dimension)
     for vectors in batches:
         ids = np.arange(first, first + len(vectors), dtype=np.int64)
         with transaction.atomic():
-            transaction_lock(embedding_model_lock(known), shared=True)
-            embeddings_copy(model=known, image_ids=ids, vectors=vectors, fresh=True)
+            transaction_lock(embedding_model_lock(embedding_model), shared=True)
+            embeddings_copy(model=embedding_model, image_ids=ids, vectors=vectors, fresh=True)
         first += len(vectors)
 
 
 def make_species(count: int) -> None:
-    """Species with a scientific name and four vernacular ones each, as unlike as names are."""
+    """Species with a scientific name and four vernacular names each, as different as names are."""
     from labeling.queries.categories import ICONIC_GROUPS
     from retrieval.corpus.models import Species, SpeciesName
 
-    made = Species.objects.bulk_create(
+    all_species = Species.objects.bulk_create(
         Species(
             scientific_name=f"{_word(n // SPECIES_OF_A_GENUS, 1)} {_word(n, 2).lower()}",
             kingdom="Animalia",
@@ -160,11 +160,14 @@ def make_species(count: int) -> None:
     )
     SpeciesName.objects.bulk_create(
         SpeciesName(
-            species=one, language=language, name=name, search_text=name.lower().replace("à", "a")
+            species=species,
+            language=language,
+            name=name,
+            search_text=name.lower().replace("à", "a"),
         )
-        for n, one in enumerate(made)
+        for n, species in enumerate(all_species)
         for language, name in (
-            ("", one.scientific_name),
+            ("", species.scientific_name),
             ("de", f"{_word(n, 5)}{_word(n // 9, 6).lower()}"),
             ("en", f"{_word(n % 40, 7)} {_word(n, 8)}"),
             ("es", f"{_word(n // 7, 9)} {_word(n % 90, 10)}"),
@@ -174,9 +177,9 @@ def make_species(count: int) -> None:
 
 
 def _word(number: int, kind: int) -> str:
-    """A word of three syllables, another for each number below 512,000."""
-    left, base = (number * 104_729 + kind * 7_919) % len(_SYLLABLES) ** 3, len(_SYLLABLES)
-    return "".join(_SYLLABLES[left // base**place % base] for place in range(3)).title()
+    """A word of three syllables, different for each number below 512,000."""
+    remaining, base = (number * 104_729 + kind * 7_919) % len(_SYLLABLES) ** 3, len(_SYLLABLES)
+    return "".join(_SYLLABLES[remaining // base**digit % base] for digit in range(3)).title()
 
 
 def make_images(first: int, last: int) -> None:
@@ -234,7 +237,7 @@ def fill(*, images: int, species: int, judgments: int, depth: int, complete: int
     if depth > images:
         raise ValueError(f"a list of {depth} candidates needs as many images, not {images}")
     make_species(species)
-    # Checks of references would take most of the time; these rows are right by their making.
+    # Checking references would take most of the time, and these rows have none that is wrong.
     harness.sql("SET session_replication_role = replica")
     indexes = _drop_indexes() if images >= BULK else []
     make_images(1, images)
@@ -259,7 +262,7 @@ def fill(*, images: int, species: int, judgments: int, depth: int, complete: int
         " generate_series(1, %s) r",
         [STEP, images, depth],
     )
-    # One in six of them relevant, the earlier the likelier.
+    # One in six of them is relevant, earlier ones more often.
     harness.sql(
         f"{_JUDGMENT} SELECT l.query_id, c.image_id, (%s)[1 + q.query_id %% %s],"
         " CASE WHEN c.rank * 7919 %% 1000 < greatest(20, 350 - c.rank / 2) THEN 'relevant'"
@@ -275,10 +278,9 @@ def fill(*, images: int, species: int, judgments: int, depth: int, complete: int
 
 
 def fill_for_pages(*, images: int, species: int, judgments: int, depth: int) -> None:
-    """Fill an empty, migrated database as one that people work on: as `fill` does, with COMPLETE
-    completed queries, a second person's judgments of a fifth of the judged images, seldom of
-    another opinion, an event of each judgment, a few images that are flagged or withdrawn, and
-    people of every role.
+    """Fill an empty, migrated database like one in use: as `fill` does, with COMPLETE completed
+    queries, a second person's judgments of a fifth of the judged images, which seldom differ, an
+    event of each judgment, a few images that are flagged or withdrawn, and people of every role.
     """
     from annotator.models import User
     from retrieval.corpus.counts import image_counts_check
@@ -325,8 +327,9 @@ def fill_for_pages(*, images: int, species: int, judgments: int, depth: int) -> 
 
 
 def _drop_indexes() -> list[str]:
-    """Drop the images' indexes but the primary key; the statements that make them again."""
-    found = harness.sql(
+    """Drop the images' indexes except the primary key; returns the statements that recreate
+    them."""
+    statements = harness.sql(
         "SELECT format('ALTER TABLE retrieval_image DROP CONSTRAINT %I', conname),"
         " format('ALTER TABLE retrieval_image ADD CONSTRAINT %I %s', conname,"
         "        pg_get_constraintdef(oid))"
@@ -336,9 +339,9 @@ def _drop_indexes() -> list[str]:
         " FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid"
         " WHERE indrelid = 'retrieval_image'::regclass AND NOT indisunique"
     )
-    for drop, _ in found:
+    for drop, _ in statements:
         harness.sql(drop)
-    return [make for _, make in found]
+    return [make for _, make in statements]
 
 
 def _make_queries(model: Any, images: int, depth: int, complete: int) -> None:

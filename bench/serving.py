@@ -1,10 +1,10 @@
 """How fast the served application finds texts, and how much memory it takes:
 `python -m bench.serving`, or with `--models ViT-H-14-378-quickgelu/random` a model of that size.
 
-For each model an application of its own over clustered vectors. The first search comes as soon as
-the application says that it is healthy; then texts that it has not seen, the same texts again, and
-the texts encoded in a process of their own. Memory is the proportional share (PSS) of all
-processes, PostgreSQL included, when nothing is asked for.
+For each model there is an application over clustered vectors. The first search comes as soon as the
+application reports that it is healthy; then new texts, the same texts again, and the texts encoded
+in a separate process. Memory is the proportional set size (PSS) of all processes, PostgreSQL
+included, when idle.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEAD: Final = (
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """What each model takes."""
+    """The times and the memory of each model."""
     rows = [_row(model, options.images, options.texts) for model in options.models]
     return True, [harness.table(HEAD, rows)]
 
@@ -48,7 +48,7 @@ def _row(model: str, images: int, texts: int) -> list[str]:
             start = encoder.cpu_times()
             first = harness.seconds(_search, served.url, token, "a bird")
             new, known = (
-                median(harness.seconds(_search, served.url, token, one) for one in words)
+                median(harness.seconds(_search, served.url, token, text) for text in words)
                 for _ in range(2)
             )
             time.sleep(5)
@@ -64,10 +64,15 @@ def _fill(model: str, images: int) -> str:
     """Embedded images, and the token of a person who may search."""
     from retrieval.embedding.embedding_models import embedding_model_get_or_create
 
-    made = embedding_model_get_or_create(name=model)
+    embedding_model = embedding_model_get_or_create(name=model)
     make_species(10)
     make_images(1, images)
-    store_vectors(1, clustered(images, made.dimension, seed=8), made.dimension, model=model)
+    store_vectors(
+        1,
+        clustered(images, embedding_model.dimension, seed=8),
+        embedding_model.dimension,
+        model=model,
+    )
     return make_people({"ann": "annotator"})["ann"]["token"]
 
 
@@ -88,10 +93,12 @@ def _search(url: str, token: str, text: str) -> None:
 
 def _memory(served: Served) -> tuple[int, int]:
     """Bytes of all processes together, and the resident bytes of the largest web process."""
-    found = served.processes()
-    parts = {one for first in found for one in (first, *first.children(recursive=True))}
-    web = [one.memory_info().rss for one in served.find("gunicorn")]
-    return sum(one.memory_full_info().pss for one in parts), max(web)
+    parents = served.processes()
+    processes = {
+        process for parent in parents for process in (parent, *parent.children(recursive=True))
+    }
+    web = [process.memory_info().rss for process in served.find("gunicorn")]
+    return sum(process.memory_full_info().pss for process in processes), max(web)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How fast shards that several processes hold rank: `python -m bench.sharding`.
+"""How fast several processes rank by shards: `python -m bench.sharding`.
 
-For each size a database of its own with clustered unit vectors in half precision, whose matrix is
-cut into eight shards. For each number of processes that hold them, the first images for a query's
+For each size there is a database with clustered unit vectors in half precision, whose matrix is cut
+into eight shards. For each number of processes that hold them, the first images for a query's
 vector come from the application through the shards, and in the same rounds from `rank_rows` over
 the same files in one process; first from the disk, with nothing of the files in memory, then from
 memory. The lists must be the same bit for bit, else the exit status is 1. A second model with one
-embedding in each shard shows what messages, statements and merging take.
+embedding in each shard shows the time of messages, statements and merging.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ COSTS: Final = "Images | Constant | Value | From"
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether the shards' lists are those of one process, and how fast both are."""
+    """Whether the shards' lists are the same as one process's, and how fast both are."""
     times: list[list[Any]] = []
     costs: list[list[Any]] = []
     same = True
     for images in options.sizes:
         with harness.temporary_folder() as folder, redis_server(folder) as redis:
-            # What the processes that are started from here on read.
+            # Read by the processes that are started from here on.
             os.environ.update(
                 CELERY_BROKER_URL=redis.url,
                 RANKING_SHARD_IMAGES=str(images // SHARDS + 1),
@@ -70,7 +70,7 @@ def _measure(
     times: list[list[Any]],
     costs: list[list[Any]],
 ) -> bool:
-    """Add rows of one size to the tables; whether all lists are the same."""
+    """Add rows of one size to the tables; returns whether all lists are the same."""
     depth, var = min(options.depth, images), folder / "var"
     queries = query_vectors(options.rounds + options.cold + 1, options.dimension)
     same, tiny = True, dict[int, float]()
@@ -81,15 +81,15 @@ def _measure(
     with _holding(call, var, 1):
         call(harness.sql, "CHECKPOINT")
     for workers in options.workers:
-        found: dict[str, tuple[list[Ranked], list[Ranked]]] = {"disk": ([], [])}
+        lists_by_source: dict[str, tuple[list[Ranked], list[Ranked]]] = {"disk": ([], [])}
         harness.log(f"{images:,} images, {workers} processes …")
         for turn in range(options.cold):
             _forget(var)
             with harness.process(folder) as alone:
-                found["disk"][1].append(alone(_alone, queries[turn], depth))
+                lists_by_source["disk"][1].append(alone(_alone, queries[turn], depth))
             with _holding(call, var, workers):
                 _forget(var)
-                found["disk"][0].append(call(_ranked, queries[turn], depth, MODEL))
+                lists_by_source["disk"][0].append(call(_ranked, queries[turn], depth, MODEL))
         with _holding(call, var, workers), harness.process(folder) as alone:
             own = harness.in_turn(
                 options.rounds,
@@ -100,14 +100,14 @@ def _measure(
                 },
                 warm_up=1,
             )
-        found["memory"] = own["shards"], own["alone"]
+        lists_by_source["memory"] = own["shards"], own["alone"]
         tiny[workers] = usual(own["tiny"])
-        for source, lists in found.items():
+        for source, lists in lists_by_source.items():
             same &= same_lists(*lists)
-            shards, one = map(usual, lists)
-            alone_by[source].append(one)
-            shown = map(harness.ms, (shards, one))
-            times.append([images, workers, source, *shown, shards / one])
+            shards, alone_time = map(usual, lists)
+            alone_by[source].append(alone_time)
+            shown = map(harness.ms, (shards, alone_time))
+            times.append([images, workers, source, *shown, shards / alone_time])
     merging = call(_merging, depth)
     _forget(var)
     plain = harness.seconds(_read, var)
@@ -128,7 +128,7 @@ def _measure(
 
 @contextmanager
 def _holding(call: harness.Call, var: Path, workers: int) -> Iterator[None]:
-    """So many processes that hold the shards, from when each has its part."""
+    """`workers` processes that hold the shards; waits until each has its part."""
     environment = {**os.environ, "VAR_DIR": str(var), "LOG_LEVEL": "WARNING"}
     command = [sys.executable, "manage.py", "hold_shards"]
     started = [
@@ -139,10 +139,10 @@ def _holding(call: harness.Call, var: Path, workers: int) -> Iterator[None]:
         wait_for(partial(call, _divided, workers), seconds=3600, what="the shards", pause=0.5)
         yield
     finally:
-        for one in started:
-            one.terminate()
-        for one in started:
-            one.wait()
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait()
 
 
 def _files(var: Path) -> list[Path]:
@@ -150,7 +150,7 @@ def _files(var: Path) -> list[Path]:
 
 
 def _forget(var: Path) -> None:
-    """Have the system forget the files' content, of which no process may have read a page."""
+    """Make the system drop the files from its cache; no process may have mapped them."""
     for path in _files(var):
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -169,25 +169,27 @@ def _fill_tiny(size: int, dimension: int) -> None:
 
 
 def _divided(workers: int) -> bool:
-    """Whether so many processes have as many shards of each model."""
+    """Whether all shards of each model are divided equally among the workers."""
     from core.locks import lock_owners
     from extras.sharding.ranking import shards_as_cut
 
     owners = lock_owners("shard")
     held = [
-        (one.model_id, one.worker) for one in shards_as_cut() if one.pk in owners and one.worker
+        (shard.model_id, shard.worker)
+        for shard in shards_as_cut()
+        if shard.pk in owners and shard.worker
     ]
     backends = {pid for pids in owners.values() for pid in pids}
     named = {worker for _, worker in held}
     return (
         len(held) == 2 * SHARDS
         and len(backends) == workers == len(named)
-        and {held.count(one) for one in held} == {SHARDS // workers}
+        and {held.count(pair) for pair in held} == {SHARDS // workers}
     )
 
 
 def _ranked(query: NDArray[np.float16], limit: int, name: str) -> Ranked:
-    """The application's own function, all of its SQL and messages included."""
+    """The list from the application's function, with all of its SQL and messages."""
     from retrieval.embedding.models import EmbeddingModel
     from retrieval.ranking.selectors import rank_images
 
@@ -197,7 +199,7 @@ def _ranked(query: NDArray[np.float16], limit: int, name: str) -> Ranked:
 
 @cache
 def _parts() -> list[Any]:
-    """The parts of all shards' matrices as those of one."""
+    """The parts of all shards' matrices as parts of one matrix."""
     from dataclasses import replace
 
     from extras.sharding.ranking import shards_as_cut, span_of
@@ -215,7 +217,7 @@ def _parts() -> list[Any]:
 
 
 def _alone(query: NDArray[np.float16], limit: int) -> Ranked:
-    """One process's pass over all files."""
+    """The list from one process's pass over all files."""
     from retrieval.ranking.scan import Eligible, rank_rows
 
     parts, eligible = _parts(), Eligible(without=np.empty(0, np.int64))
@@ -224,17 +226,19 @@ def _alone(query: NDArray[np.float16], limit: int) -> Ranked:
 
 
 def _merging(depth: int) -> float:
-    """Median seconds of reading and merging so many answers."""
+    """Median seconds of reading and merging answers of `depth` images from each shard."""
     from extras.sharding.ranking import Answer, merged
 
     drawn = np.random.default_rng(5)
     messages = [
-        Answer(0, 0, [(np.arange(depth) * SHARDS + one, -np.sort(-drawn.random(depth)))]).message()
-        for one in range(SHARDS)
+        Answer(
+            0, 0, [(np.arange(depth) * SHARDS + number, -np.sort(-drawn.random(depth)))]
+        ).message()
+        for number in range(SHARDS)
     ]
 
     def merge() -> None:
-        merged([Answer.read(one) for one in messages], depth)
+        merged([Answer.read(message) for message in messages], depth)
 
     return median(harness.seconds(merge) for _ in range(9))
 

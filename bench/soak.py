@@ -1,11 +1,11 @@
 """A day's judgments while everything is killed in turn: `python -m bench.soak`.
 
-An application of its own, whose Celery messages go through Redis where that is installed. During
-the first half of the judgments its parts are killed by SIGKILL, one each `--every` seconds after
-the last has recovered, the moment after a query was opened; the second half goes undisturbed, for
-the memory. At the end each acknowledged judgment must be there once and no other, and counts and
-lists as they should be. The default is what ten annotators judge in eight hours at one image a
-second; `--seconds` ends it earlier, 0 doesn't.
+A new application sends its Celery messages through Redis if that is installed. During the first
+half of the judgments its parts are killed by SIGKILL in turn, each right after a query was opened
+and `--every` seconds after the last part has recovered; the second half is undisturbed, to measure
+memory. At the end each acknowledged judgment must be stored once and no other, and counts and lists
+must be right. The default is what ten annotators judge in eight hours at one image a second;
+`--seconds` ends it earlier, 0 doesn't.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ Sample = tuple[int, dict[str, tuple[float, int]]]
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether nothing was lost, doubled or refused and counts and lists are right; how it went."""
+    """Whether nothing was lost, doubled or refused and counts and lists are right; and the
+    figures."""
     with harness.temporary_folder() as folder, ExitStack() as stack:
         harness.log("Starting an application of its own and drawing its images …")
         installed = shutil.which("redis-server") is not None
@@ -81,7 +82,8 @@ def main(options: Any) -> tuple[bool, list[str]]:
         load.wait()
         harness.log("Looking for every judgment …")
         wrong = load.lost_doubled_refused(where.served, queries)
-        checks = [where.served.manage(one, check=False) for one in ("check_counts", "verify_lists")]
+        commands = ("check_counts", "verify_lists")
+        checks = [where.served.manage(command, check=False) for command in commands]
         words = [(done.stdout + done.stderr).strip().removesuffix(".") for done in checks]
         text = (
             f"{options.annotators} annotators of {len(queries)} queries, each {options.pace:g} s "
@@ -96,13 +98,13 @@ def main(options: Any) -> tuple[bool, list[str]]:
 
 
 def _ways(where: Site, redis: Redis | None) -> dict[str, Callable[[], None]]:
-    """Ends parts of the application by SIGKILL, each by name."""
+    """The functions that kill a part of the application by SIGKILL, by the part's name."""
     served = where.served
 
-    def kill(those: list[psutil.Process]) -> None:
-        for one in those:
+    def kill(killed: list[psutil.Process]) -> None:
+        for process in killed:
             with suppress(psutil.NoSuchProcess):
-                one.kill()
+                process.kill()
 
     def kill_redis() -> None:
         assert redis is not None
@@ -126,12 +128,12 @@ def _ways(where: Site, redis: Redis | None) -> dict[str, Callable[[], None]]:
 
 
 def _outage(where: Site, name: str, kill: Callable[[], None], number: int) -> Outage:
-    """Open a query, kill a part, and wait until all is well and the query's list made. Raises
-    AssertionError where either takes longer than five minutes.
+    """Open a query, kill a part, and wait until the application is healthy and the query's list
+    ready. Raises AssertionError if either takes longer than five minutes.
     """
     query = {"text": f"a newt in pond {number}", "category": "Species ID", "split": "test"}
-    made = where.api(ADMIN, "POST", "/api/queries/", query)["id"]
-    where.api(ADMIN, "PATCH", f"/api/queries/{made}/", {"state": "open"})
+    query_id = where.api(ADMIN, "POST", "/api/queries/", query)["id"]
+    where.api(ADMIN, "PATCH", f"/api/queries/{query_id}/", {"state": "open"})
     harness.log(f"Killing {name} …")
     began = time.time()
     kill()
@@ -139,7 +141,7 @@ def _outage(where: Site, name: str, kill: Callable[[], None], number: int) -> Ou
     time.sleep(1)
     where.served.wait_healthy(300)
     wait_for(
-        lambda: where.candidates(ADMIN, made, limit=1)["list"]["state"] == "ready",
+        lambda: where.candidates(ADMIN, query_id, limit=1)["list"]["state"] == "ready",
         seconds=300,
         what="the query's list",
     )
@@ -159,10 +161,10 @@ def _outages(outages: list[Outage]) -> str:
 def _memory(samples: list[Sample]) -> str:
     """The parts' own memory over the undisturbed half, and how it grows."""
     samples = samples[len(samples) // 5 :]
-    stored = np.array([one[0] for one in samples])
+    stored = np.array([judgments for judgments, _ in samples])
     rows: list[list[Any]] = []
     for part in PARTS:
-        sizes = np.array([one[1][part][1] for one in samples])
+        sizes = np.array([used[part][1] for _, used in samples])
         enough = len(samples) > 2 and np.ptp(stored) > 0
         slope = np.polyfit(stored, sizes, 1)[0] * 100_000 if enough else 0.0
         ends = map(harness.megabytes, (sizes[0], np.max(sizes), sizes[-1]))

@@ -1,11 +1,11 @@
 """How fast free-text search answers: `python -m bench.text_search`.
 
-What a text's vector takes: alone, four asked for at once, and four in one forward pass, which the
-application doesn't use, since its vectors are not those of the texts alone; how many are, after
-rounding to half precision, is counted. Then, over clustered vectors: the best images by the packed
-matrix, by PostgreSQL's scan and by an approximate index of each kind, what the index finds of the
-exact best, what it takes to build, and how much longer embeddings take to store while it is there.
-Whole requests are in `bench.serving`.
+First the time of a text's vector: alone, four at once, and four in one forward pass. The
+application doesn't use the last, since its vectors differ from those of single texts; the section
+counts how many are equal after rounding to half precision. Then, over clustered vectors: the best
+images by the packed matrix, by PostgreSQL's scan and by an approximate index of each kind, the
+index's recall of the exact best, its time to build, and how much longer storing embeddings takes
+with it. Whole requests are in `bench.serving`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench.ranking import pack
 from bench.rows import MODEL, clustered, fill_clustered, make_images, query_vectors, store_vectors
 
 AT_ONCE: Final = 4
-"""As many as a web process has threads."""
+"""The number of threads of a web process."""
 STORED: Final = 1000
 """Embeddings that are stored with and without an index."""
 DIMENSION: Final = 256
@@ -52,8 +52,8 @@ def main(options: Any) -> tuple[bool, list[str]]:
         texts.append([f"`{model}`", *map(harness.ms, times), f"{equal} of {options.texts}"])
     for images in options.images:
         with harness.database() as (_, call):
-            found, equal_lists = call(_searching, images, options.searches, options.depth)
-        rows += found
+            size_rows, equal_lists = call(_searching, images, options.searches, options.depth)
+        rows += size_rows
         same &= equal_lists
     compared = "the same bit for bit" if same else "**not the same**"
     return same, [
@@ -67,8 +67,8 @@ def main(options: Any) -> tuple[bool, list[str]]:
 
 
 def _encoding(name: str, count: int) -> tuple[float, float, float, int]:
-    """Seconds a text alone, several at once and in one pass, and how many of the last are equal; a
-    third of the texts for each way.
+    """Seconds per text alone, several at once and in one pass, and how many of the last are equal;
+    each way takes a third of the texts.
     """
     import torch
 
@@ -79,7 +79,7 @@ def _encoding(name: str, count: int) -> tuple[float, float, float, int]:
     model, _, tokenizer = load_open_clip(name, encoder.device)
     first, *texts = [f"several brown foxes at night by river {n}" for n in range(3 * count + 1)]
 
-    def one(text: str) -> np.ndarray:
+    def encode(text: str) -> np.ndarray:
         return encoder.encode(text).astype(np.float16)
 
     def batch(texts: Sequence[str]) -> np.ndarray:
@@ -87,21 +87,19 @@ def _encoding(name: str, count: int) -> tuple[float, float, float, int]:
             vectors = model.encode_text(tokenizer(texts).to(encoder.device)).float()
         return torch.nn.functional.normalize(vectors, dim=-1).cpu().numpy().astype(np.float16)
 
-    one(first), batch([first])
-    alone = median(harness.seconds(one, text) for text in texts[:count])
+    encode(first), batch([first])
+    alone = median(harness.seconds(encode, text) for text in texts[:count])
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        at_once = harness.seconds(lambda: list(pool.map(one, texts[count : 2 * count])))
+        at_once = harness.seconds(lambda: list(pool.map(encode, texts[count : 2 * count])))
     rest = texts[2 * count :]
     parts = [rest[start : start + AT_ONCE] for start in range(0, count, AT_ONCE)]
-    batched, found = harness.timed(lambda: np.concatenate([batch(part) for part in parts]))
-    equal = sum(map(np.array_equal, found, map(one, rest)))
+    batched, vectors = harness.timed(lambda: np.concatenate([batch(part) for part in parts]))
+    equal = sum(map(np.array_equal, vectors, map(encode, rest)))
     return alone, at_once / count, batched / count, equal
 
 
 def _searching(images: int, searches: int, depth: int) -> tuple[list[list[Any]], bool]:
-    """A row for each way of searching a corpus of one size, and whether the exact ones find the
-    same.
-    """
+    """A row for each way of searching a corpus of one size, and whether the exact ways agree."""
     from retrieval.embedding.models import EmbeddingModel
     from retrieval.ranking.selectors import rank_images
     from retrieval.search.approximate import rank_by_index
@@ -116,14 +114,14 @@ def _searching(images: int, searches: int, depth: int) -> tuple[list[list[Any]],
     rows: list[list[Any]] = []
 
     def search(name: str, rank: Callable[..., Hits], *about: str | None) -> None:
-        """Add the row of a way, whose first search doesn't count."""
+        """Add the row of a way of searching; its first search doesn't count."""
         where = {"model": model, "limit": min(depth, images)}
-        found = [harness.timed(rank, text_vector=query, **where) for query in queries]
-        spent = [one for one, _ in found[1:]]
-        lists.append([hits for _, hits in found])
+        searches = [harness.timed(rank, text_vector=query, **where) for query in queries]
+        spent = [seconds for seconds, _ in searches[1:]]
+        lists.append([hits for _, hits in searches])
         usuals.append(median(spent))
         pairs = zip(lists[0], lists[-1], strict=True)
-        recall = np.mean([len(dict(best).keys() & dict(one)) / len(best) for best, one in pairs])
+        recall = np.mean([len(dict(best).keys() & dict(hits)) / len(best) for best, hits in pairs])
         times = map(harness.ms, (usuals[-1], float(np.percentile(spent, 95))))
         rows.append([images, name, *times, usuals[-1] / usuals[0], f"{recall:.3f}", *about])
 
@@ -143,7 +141,7 @@ def _searching(images: int, searches: int, depth: int) -> tuple[list[list[Any]],
 
 
 def _storing(images: int) -> float:
-    """Seconds to store STORED embeddings of new images, which are taken out again."""
+    """Seconds to store STORED embeddings of new images, which are removed again."""
     from django.db import transaction
 
     with transaction.atomic():

@@ -1,16 +1,16 @@
 """How often certificates hold: `python -m bench.trust`.
 
-Labelers judge a ranked pool until 100 in a row are not relevant, then audit what they haven't
-judged, looking at the bound after every label. At each hit they leave without judging it, go back
-to the ranking until 100 more in a row are not relevant, and audit in a new round, until everything
-relevant is judged or displayed. The bound has held if no look was below the truth; a certificate is
-false where the recall of what is judged is below its target.
+Labelers judge a ranked pool until 100 in a row are not relevant, then audit the unjudged images,
+looking at the bound after every label. At each hit they leave without judging it, return to the
+ranking until 100 more in a row are not relevant, and audit in a new round, until every relevant
+image is judged or displayed. The bound holds if no look was below the truth; a certificate is false
+if the recall of the judged images is below its target.
 
-Between two hits every method's bound only falls with each draw, so the look before each hit stands
-for all of them. Beside the certificate, on the same runs: CMH (Callaghan and Müller-Hansen 2020, as
-buscarpy computes it; told of each hit where it was drawn), and an elusion sample of fixed size
-after the first streak, large enough to certify the target without a hit: tested once, or, at every
-look, as if the round so far were the sample.
+Between two hits every method's bound only falls with each draw, so the look before each hit
+represents all of them. The certificate is compared on the same runs with CMH (Callaghan and
+Müller-Hansen 2020, as buscarpy computes it; it gets each hit where it was drawn), and with an
+elusion sample of fixed size after the first streak, large enough to certify the target without a
+hit: tested once, or at every look, as if the round so far were the sample.
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ RELEASES: Final = {
 
 @dataclass
 class Path:
-    """What one labeler came to."""
+    """The result of one labeler."""
 
     recall: float = 0.0
-    """At the first streak, as are the next three."""
+    """At the first streak, like the next three fields."""
     labels: int = 0
     found: int = 0
     missing: int = 0
     held: bool = True
-    """The certificate's bound, at every look."""
+    """Whether the certificate's bound held at every look."""
     false: set[str] = field(default_factory=set)
     """The methods that certified the target falsely."""
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether no coverage is below nominal with all of its interval, and how often all held."""
+    """Whether no coverage's whole interval is below nominal, and how often all bounds held."""
     runs: list[list[Any]] = []
     releases: list[list[Any]] = []
     low = False
@@ -121,7 +121,7 @@ def main(options: Any) -> tuple[bool, list[str]]:
 
 
 def follow(images: int, relevant: int, separation: float, random: np.random.Generator) -> Path:
-    """One labeler's way through a pool, whose images are numbered by rank."""
+    """Simulate one labeler on a pool, whose images are numbered by rank."""
     scores = random.normal(size=images)
     scores[:relevant] += separation
     truth = (np.arange(images) < relevant)[np.argsort(-scores)]
@@ -143,22 +143,22 @@ def follow(images: int, relevant: int, separation: float, random: np.random.Gene
             path.false.add("certificate")
         open_hits = [rank for rank in left if not judged[rank]]
         pool = np.setdiff1d(np.flatnonzero(~judged), open_hits, assume_unique=True)
-        known = found + len(open_hits)
-        if known == relevant:
+        known_relevant = found + len(open_hits)
+        if known_relevant == relevant:
             return path
         drawn = random.permutation(pool)
         misses = int(np.argmax(truth[drawn]))
         judged[drawn[:misses]] = True
         labels.append(np.zeros(misses, dtype=bool))
-        look(path, [*rounds, AuditRound(known, len(pool), misses, 0)], found, relevant)
+        look(path, [*rounds, AuditRound(known_relevant, len(pool), misses, 0)], found, relevant)
         if (
-            known < TARGET * relevant
+            known_relevant < TARGET * relevant
             and "cmh" not in path.false
             and cmh(np.concatenate(labels), images) < 1 - CONFIDENCE
         ):
             path.false.add("cmh")
         labels.append(np.ones(1, dtype=bool))
-        rounds.append(AuditRound(known, len(pool), misses + 1, 1))
+        rounds.append(AuditRound(known_relevant, len(pool), misses + 1, 1))
         left.append(int(drawn[misses]))
 
 
@@ -182,16 +182,16 @@ def look(path: Path, rounds: list[AuditRound], found: int, relevant: int) -> Non
 
 
 def meets(rounds: Sequence[AuditRound], found: int) -> bool:
-    """Whether the target is certified; mostly one look at the smallest number to reject tells."""
+    """Whether the target is certified; usually decided by the smallest number to reject."""
     if log_evidence(rounds, floor(found / TARGET) + 1) < -log(1 - CONFIDENCE):
         return False
     return meets_target(rounds, found=found, target=TARGET, confidence=CONFIDENCE)
 
 
 def cmh(labels: NDArray[np.bool_], images: int) -> float:
-    """The p-value of a recall below the target after labels in their order: the least of all tests
-    of labels from some place on. It is least at the first place or right after a relevant image,
-    as each label that isn't relevant only adds to the sample.
+    """The p-value of a recall below the target after labels in their order: the least over all
+    tests of labels from some position on. It is least at the first position or right after a
+    relevant image, since each label that isn't relevant only adds to the sample.
     """
     starts = np.concatenate([[0], np.flatnonzero(labels) + 1])
     before = np.arange(len(starts))
@@ -206,7 +206,7 @@ def cmh(labels: NDArray[np.bool_], images: int) -> float:
 def sample_once(path: Path, unjudged: int, relevant: int, random: np.random.Generator) -> None:
     """Draw the smallest sample that certifies the target without a hit, and test it."""
     drawn = bisect_left(
-        range(unjudged), True, key=lambda one: sample_certifies(path.found, unjudged, one, 0)
+        range(unjudged), True, key=lambda size: sample_certifies(path.found, unjudged, size, 0)
     )
     hits = int(random.hypergeometric(path.missing, unjudged - path.missing, drawn)) if drawn else 0
     false = path.found + hits < TARGET * relevant
@@ -215,7 +215,7 @@ def sample_once(path: Path, unjudged: int, relevant: int, random: np.random.Gene
 
 
 def sample_certifies(found: int, unjudged: int, drawn: int, hits: int) -> bool:
-    """Whether so few hits in a sample of fixed size reject every recall below the target."""
+    """Whether `hits` in a sample of fixed size reject every recall below the target."""
     least = floor((found + hits) / TARGET) + 1 - found
     return bool(
         least > unjudged - drawn + hits
@@ -240,7 +240,7 @@ def interval(outcomes: Sequence[bool]) -> str:
 
 
 def below(outcomes: Sequence[bool]) -> bool:
-    """Whether a coverage is below nominal with all of its interval."""
+    """Whether the whole interval of a coverage is below nominal."""
     return _limits(outcomes)[1] < CONFIDENCE
 
 

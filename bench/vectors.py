@@ -3,8 +3,8 @@
 Made-up embeddings are in files of clip-retrieval's layout, which name the images as INQUIRE's do:
 by a path without a suffix, in another order than their ids. `import_embeddings` is compared with a
 bare binary COPY of the same rows into a partition of the same kind, `export_embeddings` with a bare
-binary COPY of that partition to a file; a fifth of the rows shows how memory grows. What came
-in and went out is compared bit for bit.
+binary COPY of that partition to a file; a fifth of the rows shows how memory grows. Imported and
+exported vectors are compared bit for bit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PER_FILE: Final = 1_000_000
 
 
 def main(options: Any) -> tuple[bool, list[str]]:
-    """Whether the vectors that came in and went out are those of the files, and what it took."""
+    """Whether imported and exported vectors equal those of the files, and the time and memory."""
     count, few = options.images, options.images // 5
     with harness.database() as (folder, database):
 
@@ -98,10 +98,10 @@ def _make(folder: Path, count: int, few: int, dimension: int) -> None:
     )
     shape: Any = {"dimension": dimension, "dtype": "float16", "per_file": PER_FILE}
     for number in (count, few):
-        left = iter(_order(number).tolist())
+        remaining_ids = iter(_order(number).tolist())
         with LayoutWriter(folder / str(number), rows=number, **shape) as writer:
             for vectors in clustered(number, dimension, seed=11):
-                columns = {"image_path": pa.array([paths[next(left)] for _ in vectors])}
+                columns = {"image_path": pa.array([paths[next(remaining_ids)] for _ in vectors])}
                 arrays = [
                     columns.get(field.name, pa.nulls(len(vectors), field.type))
                     for field in METADATA_SCHEMA
@@ -115,7 +115,7 @@ def _import(folder: Path, count: int) -> Callable[[], tuple[int, int]]:
 
 
 def _import_again(folder: Path, count: int) -> Callable[[], tuple[int, int]]:
-    """How many vectors were stored, and how many were there."""
+    """The numbers of vectors stored and of vectors that were there before."""
     from retrieval.embedding.importing import import_embeddings
 
     def run() -> tuple[int, int]:
