@@ -41,7 +41,7 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     to_box = Q(state=Query.State.COMPLETE) & ~Q(boxes=Query.Boxes.NONE)
     every = Q(own | to_box)
     for kind in BLIND_KINDS:
-        every |= Q(state__in=kind.visible_in) & Exists(blind.filter(kind=kind.name))
+        every |= Q(Exists(blind.filter(kind=kind.name)), state__in=kind.visible_in)
     return queries.filter(every, benchmark__in=benchmarks_of(user))
 
 
