@@ -20,7 +20,7 @@ urlpatterns = [
     ),
 ]
 for kind in BLIND_KINDS:
-    address, name = f"queries/<id:pk>/{kind.name}/", kind.api_name
+    address, name = f"queries/<id:pk>/{kind.name}/", f"api-query-{kind.name}"
     urlpatterns += [
         path(address, BlindQueueView.as_view(), {"kind": kind}, name=name),
         path(f"{address}draws/", BlindDrawsView.as_view(), {"kind": kind}, name=f"{name}-draws"),

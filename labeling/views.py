@@ -11,6 +11,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from core.access import Role, at_least, names_hidden_from, require_role, role_of
@@ -145,7 +146,10 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
         wanted = request.session.get(remembered, "")
     order = Query.Order(wanted if wanted in orders else orders[0])
     others = [Query.Order(other) for other in orders if other != order]
-    return _studio(request, query, order=order, other_orders=others)
+    data = {"complete": reverse("query-complete", args=[pk])}
+    if order == Query.Order.LEARNED:
+        data["learned"] = ""
+    return _studio(request, query, data, order=order, other_orders=others)
 
 
 @login_required
@@ -155,7 +159,12 @@ def audit(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     if not can_judge(request.user, query):
         return redirect("query-detail", pk=pk)
-    return _studio(request, query, audit=True, target=round(100 * audit_aim(query).target, 2))
+    data = {
+        "audit": reverse("api-query-audit", args=[pk]),
+        "ranking": reverse("query-label", args=[pk]),
+    }
+    target = round(100 * audit_aim(query).target, 2)
+    return _studio(request, query, data, audit=True, target=target)
 
 
 @login_required
@@ -176,7 +185,16 @@ def blind(request: HttpRequest, pk: int, kind: BlindKind) -> HttpResponse:
     query = get_query_for(request.user, pk)
     if blind_problem(kind, request.user, query):
         return redirect("query-detail", pk=pk)
-    return _studio(request, query, audit=True, blind=kind)
+    end_title, end_text = kind.end
+    data = {
+        "audit": reverse(f"api-query-{kind.name}", args=[pk]),
+        "blind": kind.source,
+        "offered-in": " ".join(kind.offered_in),
+        "next": reverse(kind.name),
+        "end-title": end_title,
+        "end-text": end_text,
+    }
+    return _studio(request, query, data, audit=True, blind=kind)
 
 
 @login_required
@@ -233,21 +251,32 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
     require_role(request.user, Role.REVIEWER)
     query = get_query_for(request.user, pk)
     kind = chosen(request.GET, "kind", KINDS)
-    return _studio(request, query, review=True, kind=kind, still_labeling=still_labeling(query))
+    address = reverse("api-query-review", args=[pk])
+    data = {
+        "review": f"{address}?kind={kind}" if kind else address,
+        "kind": kind,
+        "still-labeling": ", ".join(still_labeling(query)),
+    }
+    return _studio(request, query, data, review=True, kind=kind)
 
 
-def _studio(request: HttpRequest, query: Query, **context: Any) -> HttpResponse:
+def _studio(
+    request: HttpRequest, query: Query, data: dict[str, str], **context: Any
+) -> HttpResponse:
+    """The labeling page; `data` is what its script knows of the page, by `data-` attribute."""
     preferences = preferences_of(request.user)
     names = grade_names(query.grades)
     least = LEAST_RELEVANT.get(query.grades)
+    grades = {"grades": least} if query.grades else {}
+    common = {"api": reverse("api-query-detail", args=[query.pk]), "query": query.pk}
     context |= {
         "query": query,
+        "data": common | {"login": reverse("login")} | data | grades,
         # From the lowest, as the buttons stand.
         "grades": [(f"grade_{grade}", names[grade], grade >= least) for grade in sorted(names)]
         if least
         else [],
         "grade_names": [names.get(grade, "") for grade in range(HIGHEST + 1)],
-        "least_grade": least,
         "unsure_at": len(names) // 2 + 1,
         "reasons": REASONS if least and query.grades != Query.Grades.EVIDENCE else [],
         "stop_streak": settings.STOP_STREAK,

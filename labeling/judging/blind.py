@@ -43,11 +43,6 @@ class BlindKind:
     """What a completion says that it leaves open, of `images` that `wait`; empty where they are
     judged after it too."""
 
-    @property
-    def api_name(self) -> str:
-        """The name of its address in the API."""
-        return f"api-query-{self.name}"
-
     def judged_in(self, state: str) -> bool:
         """Whether a query of this state takes judgments of what was shown: one that is reopened
         too.
