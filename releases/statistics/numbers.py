@@ -11,12 +11,12 @@ import numpy.typing as npt
 from core.geo_grid import cell_sql
 from releases.snapshot.figures import (
     Spread,
-    by_split,
     grouped,
     judging_seconds,
     pairs_per_query,
     release_reliability,
 )
+from releases.snapshot.manifest import counts_of
 from releases.snapshot.snapshot import Snapshot
 
 #: Of the numbers' form; stored ones of another are made anew.
@@ -31,10 +31,6 @@ PEOPLE_EDGES: Final = (1, 10, 100, 1000, 10_000)
 
 Numbers = dict[str, Any]
 
-_COUNTS: Final = """
-SELECT (SELECT count(*) FROM pairs), (SELECT count(*) FROM pairs WHERE relevant),
-       (SELECT count(*) FROM judgments)
-"""
 _SOUTH, _WEST = cell_sql("latitude", "longitude")
 _CELLS: Final = f"""
 SELECT {_SOUTH} AS south, {_WEST} AS west, count(*) AS images
@@ -103,19 +99,18 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
     grades: [[from rank, to rank, how many pairs of each grade from 3 to 0]] by the RANKS of the
         candidate lists, at last [None, None, …] of pairs outside; None where no query has grades.
     """
-    queries, header = snapshot.queries.values(), snapshot.header
-    [(pairs, relevant, judgments)] = snapshot.sql(_COUNTS).fetchall()
-    known = header.origin != "imported" or judgments
+    header, counts = snapshot.header, counts_of(snapshot)
+    known = header.origin != "imported" or counts.judgments
     per_query = pairs_per_query(snapshot, list(snapshot.labeled_queries))
     seconds = judging_seconds(snapshot)
     timed = summary(seconds, SECONDS_EDGES)
     return {
         "form": FORM,
-        "queries": by_split(queries),
-        "pairs": pairs if header.negatives_known else None,
-        "relevant": relevant,
-        "images": snapshot.image_count,
-        "judgments": judgments if known else None,
+        "queries": {"val": counts.val_queries, "test": counts.test_queries},
+        "pairs": counts.pairs,
+        "relevant": counts.positives,
+        "images": counts.images,
+        "judgments": counts.judgments if known else None,
         "annotators": header.annotators if known else None,
         "labeled": summary(per_query["judged"], COUNT_EDGES) if header.negatives_known else None,
         "relevant_per_query": summary(per_query["relevant"], COUNT_EDGES),
