@@ -1,17 +1,20 @@
-"""A benchmark that was read, as Arrow tables: what its files say of each pair must agree."""
+"""A benchmark that was read, as Arrow tables: what its files say of each pair must agree.
+
+SQL checks it and puts it together. `place` is a row's place in its table, from 0; `named` are the
+pairs of the annotations, each once; `voted` those that have judgments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from core.csv_rows import MAX_ERRORS, RowError
-from labeling.candidates.stopping import RELEVANT
+from core.table_queries import query_tables
 from labeling.queries.files import QueryRow
 from releases.snapshot.release_files import JudgmentRow
 from releases.snapshot.snapshot import (
@@ -26,7 +29,6 @@ from releases.snapshot.snapshot import (
 
 _ROWS_AT_A_TIME: Final = 5000
 _PAIR: Final = ["query_id", "image_id"]
-_SORTED: Final = [(name, "ascending") for name in _PAIR]
 #: Where a row is: file and line.
 _PLACE: Final = [pa.field("file", pa.string()), pa.field("line", pa.int64())]
 
@@ -54,6 +56,137 @@ LISTED: Final = pa.schema(
     [*_nullable(FixedImage), ("relevant", pa.bool_()), ("judged", pa.bool_()),
      ("path", pa.string()), *DETAILS.items(), *_PLACE]
 )  # fmt: skip
+
+#: Each check selects file, line and column of what is wrong, a message, and the values in it.
+_REPEATED_JUDGMENTS: Final = """
+SELECT file, line, 'annotator', 'annotator_{} judged this pair on a line before', annotator
+  FROM judgments
+QUALIFY row_number() OVER (PARTITION BY query_id, image_id, annotator ORDER BY place) > 1
+ ORDER BY place
+"""
+_REPEATED_NEGATIVES: Final = """
+WITH pairs AS (
+    SELECT *, false AS negative FROM annotations UNION ALL SELECT *, true FROM negatives
+)
+SELECT file, line, 'corpus-id', 'image {} stands twice for the query {}', image_id, query_id
+  FROM pairs
+QUALIFY row_number() OVER (PARTITION BY query_id, image_id ORDER BY negative, place) > 1
+    AND negative
+ ORDER BY place
+"""
+_REPEATED_RANKS: Final = """
+SELECT file, line, 'rank', 'this rank, or image {}, is on a line before', image_id FROM fixed
+QUALIFY row_number() OVER (PARTITION BY query_id, rank ORDER BY place) > 1
+     OR row_number() OVER (PARTITION BY query_id, image_id ORDER BY place) > 1
+ ORDER BY place
+"""
+_GAPS: Final = """
+SELECT file, min(line), 'rank', 'the ranks of query {} are not 1, 2, 3 and so on', query_id
+  FROM fixed GROUP BY query_id, file HAVING min(rank) <> 1 OR max(rank) <> count(*)
+ ORDER BY min(place)
+"""
+_PATHS: Final = """
+WITH paths AS (
+    SELECT image_id, path, file, line, place, 'image_path' AS "column", 1 AS part FROM annotations
+     UNION ALL
+    SELECT image_id, path, file, line, place, 'image_path', 2 FROM negatives
+     UNION ALL
+    SELECT image_id, path, file, line, place, 'inat24_file_name', 3 FROM fixed
+)
+"""
+_OTHER_PATHS: Final = f"""
+{_PATHS}
+SELECT file, line, "column", 'image {{}} has the path {{!r}} in {{}}, line {{}}', image_id,
+       left(first_value(path) OVER image, 80), first_value(file) OVER image,
+       first_value(line) OVER image
+  FROM paths WHERE path <> ''
+WINDOW image AS (PARTITION BY image_id ORDER BY part, place)
+QUALIFY path <> first_value(path) OVER image
+ ORDER BY part, place
+"""
+_PAIRS: Final = """
+WITH named AS (
+    SELECT *, row_number() OVER (ORDER BY place) - 1 AS row FROM (
+        FROM annotations
+        QUALIFY row_number() OVER (PARTITION BY query_id, image_id ORDER BY place) = 1
+    )
+), voted AS (
+    SELECT query_id, image_id, count(*) AS votes, count(*) FILTER (relevance = 'relevant') AS yes,
+           arg_min(rank, annotator) AS rank, arg_min(file, annotator) AS file,
+           arg_min(line, annotator) AS line
+      FROM judgments GROUP BY query_id, image_id
+), judged AS (
+    SELECT voted.*, named.query_id IS NOT NULL AS named, coalesce(row, -1) AS row
+      FROM voted LEFT JOIN named USING (query_id, image_id)
+), listed AS (
+    SELECT fixed.*, named.query_id IS NOT NULL AS named, voted.query_id IS NOT NULL AS voted,
+           list_contains($known, query_id) AS known
+      FROM fixed LEFT JOIN named USING (query_id, image_id)
+      LEFT JOIN voted USING (query_id, image_id)
+)
+"""
+#: The annotations are a consensus of the judgments. The files don't say who is a reviewer, whose
+#: judgment alone decides: so one judgment that agrees is enough.
+_DISAGREEING_JUDGMENTS: Final = f"""
+{_PAIRS}
+SELECT file, line, 'relevance',
+       'image {{}} of query {{}} is {{}} by its judgments, but {{}} in the annotations',
+       image_id, query_id, if(named, 'not relevant', 'relevant'), if(named, 'is', 'isn''t')
+  FROM judged WHERE if(named, yes, votes - yes) = 0 ORDER BY query_id, image_id
+"""
+_WITHOUT_JUDGMENT: Final = f"""
+{_PAIRS}
+SELECT file, line, 'image_id', 'image {{}} of query {{}} has no judgment', image_id, query_id
+  FROM named ANTI JOIN voted USING (query_id, image_id)
+ WHERE list_contains($known, query_id) AND EXISTS (FROM judgments) ORDER BY line
+"""
+#: The fixed lists' labels are those of the other files.
+_DISAGREEING_LISTS: Final = f"""
+{_PAIRS}
+SELECT file, line, if(relevant <> named, 'relevant', 'judged'), 'image {{}} of query {{}} {{}}',
+       image_id, query_id,
+       CASE WHEN relevant <> named AND named THEN 'is in the annotations'
+            WHEN relevant <> named THEN 'isn''t in the annotations'
+            WHEN known AND judged <> voted AND voted THEN 'has a judgment'
+            WHEN known AND judged <> voted THEN 'has no judgment'
+            ELSE 'is relevant, so somebody judged it' END
+  FROM listed
+ WHERE relevant <> named OR known AND judged <> voted OR relevant AND NOT judged
+ ORDER BY query_id, rank
+"""
+_CHECKS_OF_TABLES: Final = (
+    _REPEATED_JUDGMENTS,
+    _REPEATED_NEGATIVES,
+    _REPEATED_RANKS,
+    _GAPS,
+    _OTHER_PATHS,
+)
+_CHECKS_BETWEEN_TABLES: Final = (_DISAGREEING_JUDGMENTS, _WITHOUT_JUDGMENT, _DISAGREEING_LISTS)
+_JOINED_PAIRS: Final = f"""
+{_PAIRS}
+SELECT query_id, image_id, named AS relevant, votes, rank, row, NULL::BIGINT AS grade FROM judged
+ UNION ALL
+SELECT query_id, image_id, true, 0, NULL, row, grade
+  FROM named ANTI JOIN voted USING (query_id, image_id)
+ UNION ALL
+SELECT query_id, image_id, false, 0, NULL, -1, NULL
+  FROM listed WHERE judged AND NOT relevant AND NOT voted
+ UNION ALL
+SELECT query_id, image_id, false, 0, NULL, -1, grade FROM negatives
+ ORDER BY query_id, image_id
+"""
+_JOINED_IMAGES: Final = f"""
+{_PATHS}, known AS (
+    SELECT image_id, arg_min(path, (part, place)) AS path FROM paths WHERE path <> ''
+     GROUP BY image_id
+), details AS (
+    SELECT image_id, {", ".join(DETAILS)} FROM fixed
+    QUALIFY row_number() OVER (PARTITION BY image_id ORDER BY place) = 1
+)
+SELECT image_id, coalesce(path, '') AS path, {", ".join(DETAILS)}
+  FROM (SELECT image_id FROM paths UNION SELECT image_id FROM judgments)
+  LEFT JOIN known USING (image_id) LEFT JOIN details USING (image_id) ORDER BY image_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,240 +323,65 @@ class Layout:
 
         What is wrong goes to `errors`; with errors nothing is put together.
         """
-        self.duplicates = int(_repeated(self.annotations, _PAIR).sum())
-        self._check_repeats(errors)
-        self._check_gaps(errors)
-        images = pa.concat_tables(
-            [
-                _images(self.annotations, "image_path"),
-                _images(self.negatives, "image_path"),
-                _images(self.fixed, "inat24_file_name"),
-            ]
-        )
-        self._check_paths(images, errors)
+        names = ("annotations", "negatives", "judgments", "fixed")
+        tables = {name: _placed(getattr(self, name)) for name in names}
+        counts = "SELECT count(*) - count(DISTINCT (query_id, image_id)) FROM annotations"
+        [(self.duplicates,)] = query_tables(counts, tables).fetchall()
+        _check(errors, _CHECKS_OF_TABLES, tables)
         if errors:
-            return
-        details = _first(self.fixed, ["image_id"]).select(["image_id", *DETAILS])
-        self.judgments = self.judgments.sort_by([*_SORTED, ("annotator", "ascending")])
-        self.fixed = self.fixed.sort_by([("query_id", "ascending"), ("rank", "ascending")])
-        named = _first(self.annotations, _PAIR).select([*_PAIR, "file", "line", "grade"])
-        named = named.append_column("named", _constant(True, named))
-        named = named.append_column("row", pa.array(np.arange(len(named))))
-        judged = self._judged(named)
-        self._check_judgments(named, judged, errors)
-        listed = self._listed(named, judged)
-        self._check_listed(listed, errors)
-        if errors:
-            return
-        negatives = listed.filter(
-            pc.and_(listed["judged"], pc.invert(pc.or_(listed["relevant"], listed["voted"])))
-        )
-        unvoted = named.join(judged, _PAIR, join_type="left anti")
-        parts = [
-            _pairs(
-                *(judged, judged["named"]),
-                votes=judged["votes"],
-                rank=judged["rank"],
-                row=pc.fill_null(judged["row"], -1),
-            ),
-            _pairs(unvoted, _constant(True, unvoted), row=unvoted["row"], grade=unvoted["grade"]),
-            _pairs(negatives, _constant(False, negatives)),
-            _pairs(self.negatives, _constant(False, self.negatives), grade=self.negatives["grade"]),
-        ]
-        self.pairs = pa.concat_tables(parts).sort_by(_SORTED)
-        self.images = self._with_details(images, details)
-
-    def add_paths(self, paths: pa.Table) -> None:
-        """Take over paths (image_id, file_name) of images for which no file has one. ValueError: an
-        image stands twice."""
-        _require_once(paths, ["image_id"])
-        joined = self.images.join(paths, "image_id").sort_by("image_id")
-        known = pc.fill_null(joined["file_name"], "")
-        path = pc.if_else(pc.equal(joined["path"], ""), known, joined["path"])
-        place = joined.schema.get_field_index("path")
-        self.images = joined.set_column(place, "path", path).drop_columns(["file_name"])
-
-    def add_grades(self, grades: pa.Table) -> None:
-        """Take over the grades (query_id, image_id, grade) of pairs. ValueError: a pair stands
-        twice."""
-        _require_once(grades, _PAIR)
-        names = self.pairs.schema.names
-        joined = self.pairs.drop_columns(["grade"]).join(grades, _PAIR)
-        self.pairs = joined.select(names).sort_by(_SORTED)
-
-    def _check_repeats(self, errors: list[RowError]) -> None:
-        for row in _failing(self.judgments, _repeated(self.judgments, [*_PAIR, "annotator"])):
-            message = f"annotator_{row['annotator']} judged this pair on a line before"
-            _error(errors, row, "annotator", message)
-        pairs = pa.concat_tables([self.annotations, self.negatives])
-        twice = _repeated(pairs, _PAIR) & (np.arange(len(pairs)) >= len(self.annotations))
-        for row in _failing(pairs, twice):
-            message = f"image {row['image_id']} stands twice for the query {row['query_id']}"
-            _error(errors, row, "corpus-id", message)
-        twice = _repeated(self.fixed, ["query_id", "rank"]) | _repeated(self.fixed, _PAIR)
-        for row in _failing(self.fixed, twice):
-            message = f"this rank, or image {row['image_id']}, is on a line before"
-            _error(errors, row, "rank", message)
-
-    def _check_gaps(self, errors: list[RowError]) -> None:
-        groups = self.fixed.group_by(["query_id", "file"]).aggregate(
-            [("rank", "min"), ("rank", "max"), ([], "count_all"), ("line", "min")]
-        )
-        for row in groups.to_pylist():
-            if row["rank_min"] != 1 or row["rank_max"] != row["count_all"]:
-                message = f"the ranks of query {row['query_id']} are not 1, 2, 3 and so on"
-                _error(errors, row | {"line": row["line_min"]}, "rank", message)
-
-    def _check_paths(self, images: pa.Table, errors: list[RowError]) -> None:
-        """An image has one path in all files."""
-        images = images.filter(pc.not_equal(images["path"], ""))
-        _, first, group = np.unique(images["image_id"], return_index=True, return_inverse=True)
-        known = images.take(first[group])
-        other = pc.not_equal(images["path"], known["path"]).to_numpy()
-        for row, before in zip(_failing(images, other), _failing(known, other), strict=True):
-            where = f"in {before['file']}, line {before['line']}"
-            message = f"image {row['image_id']} has the path {before['path'][:80]!r} {where}"
-            _error(errors, row, row["column"], message)
-
-    def _judged(self, named: pa.Table) -> pa.Table:
-        """Each pair that has judgments: votes, how many of them say relevant, rank, whether the
-        annotations name it (named), and where its first judgment is (file, line)."""
-        yes = pc.cast(pc.equal(self.judgments["relevance"], RELEVANT), pa.int64())
-        groups = (
-            self.judgments.append_column("yes", yes)
-            .group_by(_PAIR, use_threads=False)
-            .aggregate(
-                [([], "count_all"), ("yes", "sum")]
-                + [(name, "first") for name in ("rank", "file", "line")]
-            )
-            .rename_columns([*_PAIR, "votes", "yes", "rank", "file", "line"])
-        )
-        joined = groups.join(named.drop_columns(["file", "line"]), _PAIR)
-        return _filled(joined, "named").sort_by(_SORTED)
-
-    def _check_judgments(self, named: pa.Table, judged: pa.Table, errors: list[RowError]) -> None:
-        """Whether the annotations are a consensus of the judgments. The files don't say who is a
-        reviewer, whose judgment alone decides: so one judgment that agrees is enough."""
-        name = judged["named"]
-        agreeing = pc.if_else(name, judged["yes"], pc.subtract(judged["votes"], judged["yes"]))
-        for row in _failing(judged, pc.equal(agreeing, 0).to_numpy()):
-            says, found = ("not relevant", "is") if row["named"] else ("relevant", "isn't")
-            message = (
-                f"image {row['image_id']} of query {row['query_id']} is {says} by its judgments, "
-                f"but {found} in the annotations"
-            )
-            _error(errors, row, "relevance", message)
-        if not len(self.judgments):
             return
         known = [
             one.query.query_id for one in self.queries if one.query.split in self.judged_splits
         ]
-        unvoted = named.join(judged.select(_PAIR), _PAIR, join_type="left anti").sort_by("line")
-        for row in _failing(unvoted, np.isin(unvoted["query_id"], known)):
-            message = f"image {row['image_id']} of query {row['query_id']} has no judgment"
-            _error(errors, row, "image_id", message)
-
-    def _listed(self, named: pa.Table, judged: pa.Table) -> pa.Table:
-        """The fixed lists with named, and whether the pair has judgments (voted)."""
-        listed = self.fixed.select([*_PAIR, "rank", "relevant", "judged", "file", "line"])
-        voted = judged.select(_PAIR).append_column("voted", _constant(True, judged))
-        listed = listed.join(named.drop_columns(["file", "line"]), _PAIR).join(voted, _PAIR)
-        listed = _filled(_filled(listed, "named"), "voted")
-        return listed.sort_by([("query_id", "ascending"), ("rank", "ascending")])
-
-    def _check_listed(self, listed: pa.Table, errors: list[RowError]) -> None:
-        """Whether the fixed lists' labels are those of the other files."""
-        splits = {one.query.query_id: one.query.split for one in self.queries}
-        known = [query_id for query_id, split in splits.items() if split in self.judged_splits]
-        columns = ("named", "voted", "relevant", "judged")
-        named, voted, relevant, flag = (listed[name].to_numpy() for name in columns)
-        wrong = (relevant != named) | (relevant & ~flag)
-        wrong |= np.isin(listed["query_id"], known) & (flag != voted)
-        for row in _failing(listed, wrong):
-            pair = f"image {row['image_id']} of query {row['query_id']}"
-            if row["relevant"] != row["named"]:
-                found = "is" if row["named"] else "isn't"
-                _error(errors, row, "relevant", f"{pair} {found} in the annotations")
-            elif row["query_id"] in known and row["judged"] != row["voted"]:
-                article = "a" if row["voted"] else "no"
-                _error(errors, row, "judged", f"{pair} has {article} judgment")
-            else:
-                _error(errors, row, "judged", f"{pair} is relevant, so somebody judged it")
-
-    def _with_details(self, images: pa.Table, details: pa.Table) -> pa.Table:
-        paths = _first(images.filter(pc.not_equal(images["path"], "")), ["image_id"])
-        ids = pa.concat_tables([images.select(["image_id"]), self.judgments.select(["image_id"])])
-        found = (
-            ids.group_by("image_id")
-            .aggregate([])
-            .join(paths.select(["image_id", "path"]), "image_id")
-            .join(details, "image_id")
-            .sort_by("image_id")
+        _check(errors, _CHECKS_BETWEEN_TABLES, tables, known=known)
+        if errors:
+            return
+        self.pairs = query_tables(_JOINED_PAIRS, tables, known=known).to_arrow_table()
+        self.images = query_tables(_JOINED_IMAGES, tables).to_arrow_table()
+        by_query = ("query_id", "ascending")
+        self.judgments = self.judgments.sort_by(
+            [by_query, ("image_id", "ascending"), ("annotator", "ascending")]
         )
-        return found.set_column(1, "path", pc.fill_null(found["path"], ""))
+        self.fixed = self.fixed.sort_by([by_query, ("rank", "ascending")])
+
+    def add_paths(self, paths: pa.Table) -> None:
+        """Take over paths (image_id, file_name) of images for which no file has one. ValueError: an
+        image stands twice, or a column has another type."""
+        _require_once(paths, ["image_id"])
+        paths = paths.cast(pa.schema([("image_id", pa.int64()), ("file_name", pa.string())]))
+        statement = """
+            SELECT images.* REPLACE (if(path = '', coalesce(file_name, ''), path) AS path)
+              FROM images LEFT JOIN paths USING (image_id) ORDER BY image_id
+        """
+        tables = {"images": self.images, "paths": paths}
+        self.images = query_tables(statement, tables).to_arrow_table()
+
+    def add_grades(self, grades: pa.Table) -> None:
+        """Take over the grades (query_id, image_id, grade) of pairs. ValueError: a pair stands
+        twice, or a column has another type."""
+        _require_once(grades, _PAIR)
+        grades = grades.cast(pa.schema([(name, pa.int64()) for name in (*_PAIR, "grade")]))
+        statement = """
+            SELECT pairs.* REPLACE (grades.grade AS grade)
+              FROM pairs LEFT JOIN grades USING (query_id, image_id) ORDER BY query_id, image_id
+        """
+        tables = {"pairs": self.pairs, "grades": grades}
+        self.pairs = query_tables(statement, tables).to_arrow_table()
 
 
-def _images(table: pa.Table, column: str) -> pa.Table:
-    """image_id, path, file and line of a table's rows, with the column that holds the path."""
-    images = table.select(["image_id", "path", "file", "line"])
-    return images.append_column("column", pa.array([column] * len(images), pa.string()))
+def _placed(table: pa.Table) -> pa.Table:
+    return table.append_column("place", pa.array(np.arange(len(table))))
 
 
-def _pairs(
-    table: pa.Table,
-    relevant: Any,
-    *,
-    votes: Any = None,
-    rank: Any = None,
-    row: Any = None,
-    grade: Any = None,
-) -> pa.Table:
-    zeros = np.zeros(len(table), dtype=np.int64)
-    columns = [
-        *(table[name] for name in _PAIR),
-        relevant,
-        pa.array(zeros) if votes is None else votes,
-        pa.nulls(len(table), pa.int64()) if rank is None else rank,
-        pa.array(zeros - 1) if row is None else row,
-        pa.nulls(len(table), pa.int64()) if grade is None else grade,
-    ]
-    return pa.table(columns, names=schema_of(Pair).names)
-
-
-def _first(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """The first row of each key, in the table's order."""
-    return table.filter(pa.array(~_repeated(table, keys)))
-
-
-def _repeated(table: pa.Table, keys: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Of each row whether its key is that of a row before it."""
-    rows = np.arange(len(table))
-    numbered = table.select(list(keys)).append_column("row", pa.array(rows))
-    first = numbered.group_by(list(keys)).aggregate([("row", "min")])["row_min"]
-    return ~np.isin(rows, first)
-
-
-def _require_once(table: pa.Table, keys: Sequence[str]) -> None:
-    if _repeated(table, keys).any():
+def _require_once(table: pa.Table, keys: list[str]) -> None:
+    if len(table.group_by(keys).aggregate([])) < len(table):
         raise ValueError(f"two rows have the same {' and '.join(keys)}")
 
 
-def _constant(value: bool, table: pa.Table) -> pa.Array:
-    return pa.array(np.full(len(table), value))
-
-
-def _filled(table: pa.Table, name: str) -> pa.Table:
-    """The table with False in place of null in a column."""
-    place = table.schema.get_field_index(name)
-    return table.set_column(place, name, pc.fill_null(table[name], False))
-
-
-def _failing(table: pa.Table, wrong: Any) -> list[dict[str, Any]]:
-    """The first rows that are wrong, as many as are named."""
-    rows: list[dict[str, Any]] = table.take(np.flatnonzero(wrong)[:MAX_ERRORS]).to_pylist()
-    return rows
-
-
-def _error(errors: list[RowError], row: dict[str, Any], column: str, message: str) -> None:
-    if len(errors) < MAX_ERRORS:
-        errors.append(RowError(row["file"], row["line"], column, message))
+def _check(
+    errors: list[RowError], checks: Iterable[str], tables: dict[str, pa.Table], **values: Any
+) -> None:
+    for check in checks:
+        rows = query_tables(f"{check} LIMIT {MAX_ERRORS}", tables, **values).fetchall()
+        for file, line, column, message, *parts in rows[: max(0, MAX_ERRORS - len(errors))]:
+            errors.append(RowError(file, line, column, message.format(*parts)))
