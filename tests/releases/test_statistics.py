@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.geo_grid import CELL
 from releases.formats.datasheet import facts_of
-from releases.snapshot.snapshot import Snapshot
+from releases.snapshot.snapshot import Snapshot, SnapshotWriter
 from releases.statistics.drawing import TOTAL_WIDTH
 from releases.statistics.numbers import (
     COUNT_EDGES,
@@ -99,6 +99,14 @@ def test_the_numbers_of_a_small_release(tmp_path: Path) -> None:
     assert numbers["grades"] is None
     [people] = [one for one in sections(numbers) if one.key == "people"]
     assert people.rows == [["1 to 9 judgments", "2", "4", "3", "1", "75.0 %"]]
+
+
+def test_each_statement_reads_the_files_as_they_are(tmp_path: Path) -> None:
+    snapshot, count = small(tmp_path), "SELECT count(*), sum(latitude) FROM images"
+    assert snapshot.sql(count).fetchall() == [(5, pytest.approx(101))]
+    # As a takedown writes them again.
+    SnapshotWriter(tmp_path).table("images", [image(10, latitude=None)])
+    assert snapshot.sql(count).fetchall() == [(1, None)]
 
 
 def test_grades_by_rank(tmp_path: Path) -> None:
