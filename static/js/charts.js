@@ -10,7 +10,7 @@ const OPTIONS = {
   patch: layOutNames,
 };
 
-/** Vega-Lite can't ask for it: names beside points, none over another; those without room are left out. */
+/** Vega-Lite has no layout of labels: names stand beside their points, none over another, and those without room are left out. */
 function layOutNames(spec) {
   const names = spec.marks.find((mark) => mark.name === "names_marks");
   if (names) {
