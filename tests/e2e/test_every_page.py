@@ -214,7 +214,7 @@ def test_pages_of_reviewer_and_admin(look: Callable[..., Look], places: Places) 
         admin.pages(f"/simulations/?query={places.complete}")
         admin.page.get_by_label("Seeds").fill("5")
         admin.page.get_by_role("button", name="Simulate").click()
-        expect(admin.page.locator(".chart-wide svg").first).to_be_visible(timeout=60_000)
+        expect(admin.page.locator(".chart-wrap svg").first).to_be_visible(timeout=60_000)
         admin.at("a simulation")
 
 
