@@ -23,7 +23,7 @@ from releases.formats.certificates import (
     RELEASE_CERTIFICATE_FILE,
     VAL_RELEASE_CERTIFICATE_FILE,
 )
-from releases.formats.image_files import REFUSED_FILE
+from releases.formats.huggingface import REFUSED_FILE
 from releases.formats.registry import all_formats
 from releases.models import Release
 from releases.snapshot.snapshot import Snapshot

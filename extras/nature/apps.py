@@ -21,11 +21,16 @@ class NatureConfig(AppConfig):
 
     def ready(self) -> None:
         """Append to the registries."""
-        from extras.nature.release_file import FORMAT
+        from extras.nature.release_file import write
+        from releases.formats.base import Format
         from releases.formats.registry import FORMATS
 
         QUERY_LINKS.append(_link)
-        FORMATS.append(FORMAT)
+        about = (
+            "Months, years, elevations, places and species of each query's relevant images, beside "
+            "all that were judged."
+        )
+        FORMATS.append(Format("nature", "Nature", about, write))
 
 
 def _link(user: Any, query: Query) -> Link | None:

@@ -14,12 +14,11 @@ BAND meters; months and years are those in UTC.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from core.geo_grid import BAND, cell_sql
-from releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from releases.formats.writing import spreadsheet_text, write_csv
+from releases.formats.base import Files
+from releases.formats.writing import spreadsheet_text
 from releases.snapshot.snapshot import Snapshot
 
 COLUMNS: Final = ("query_id", "what", "value", "relevant", "judged")
@@ -41,27 +40,11 @@ SELECT query_id, what, value, count(*) FILTER (relevant) AS found, count(*)
 """
 
 
-def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write both files; none of a split of whose relevant images nothing of it is known."""
+def write(snapshot: Snapshot, files: Files) -> None:
+    """Write the file; none where nothing of it is known of any relevant image."""
     lines = [
         (query_id, what, spreadsheet_text(value) if what == "species" else value, *counts)
         for query_id, what, value, *counts in snapshot.sql(_COUNTS, what=WHAT).fetchall()
     ]
-    val = snapshot.queries_of("val")
-    return [
-        write_csv(directory, name, access, COLUMNS, rows)
-        for name, access, rows in (
-            ("nature.csv", Access.LABELS, lines),
-            ("nature_val.csv", Access.OPEN, [line for line in lines if line[0] in val]),
-        )
-        if rows
-    ]
-
-
-FORMAT = Format(
-    key="nature",
-    title="Nature",
-    about="Months, years, elevations, places and species of each query's relevant images, beside "
-    "all that were judged.",
-    write=write,
-)
+    if lines:
+        files.csv(f"nature{files.labels}.csv", COLUMNS, lines)

@@ -8,10 +8,9 @@ split are hidden, it has the images of the open lists, and attribution_all.csv h
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from releases.formats.base import Format, ImageFiles, WrittenFile
-from releases.formats.writing import image_lists, rows, spreadsheet_text, write_csv
+from releases.formats.base import Files
+from releases.formats.writing import spreadsheet_text
 from releases.snapshot.licenses import license_of
 from releases.snapshot.snapshot import Snapshot
 
@@ -28,25 +27,14 @@ COLUMNS = (
 )
 
 
-def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
+def write(snapshot: Snapshot, files: Files) -> None:
     """Write one row for each image, by id."""
-    return [
-        write_csv(directory, f"attribution{ending}.csv", access, COLUMNS, _rows(part))
-        for ending, part, access in image_lists(snapshot)
-    ]
+    files.csv(f"attribution{files.images}.csv", COLUMNS, _rows(snapshot))
 
 
 def _rows(snapshot: Snapshot) -> Iterator[tuple[int | str, ...]]:
     columns = ("rights_holder", "license", "license_url", "dataset", "source_id", "file_name")
-    for image_id, holder, license, url, *source in rows(snapshot, "images", ("image_id", *columns)):
+    for image_id, holder, license, url, *source in snapshot.rows("images", ("image_id", *columns)):
         known = license_of(license, url)
         texts = (holder, license, url or known.url, known.name, "; ".join(known.obligations))
         yield (image_id, *map(spreadsheet_text, (*texts, *source)))
-
-
-FORMAT = Format(
-    key="attribution",
-    title="Attribution",
-    about="Rights holder, license, its terms, and source of every image.",
-    write=write,
-)

@@ -1,12 +1,23 @@
-"""The formats of a release: each has a writer of its own, which reads the snapshot alone."""
+"""What writers write by: a snapshot, and the files that they make of it.
+
+A writer is a function `write(snapshot, files)`. It writes what the snapshot says, and knows nothing
+of who may see it: `format_write` runs it on a release's open snapshot and on the whole, and gives
+each file its access by the run that it is of. Names tell these apart: a file of labels ends with
+`Files.labels` (judgments_val.csv, judgments.csv), a list of images with `Files.images`
+(attribution.csv, attribution_all.csv), and what is of one split names it (qrels_test.txt).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any, TextIO
 
+from releases.formats.writing import csv_value
+from releases.snapshot.open_snapshot import OpenSnapshot
 from releases.snapshot.snapshot import Snapshot
 
 
@@ -21,7 +32,7 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A file that a writer made."""
+    """A file of a release."""
 
     name: str
     """Its path within the release, with "/"."""
@@ -33,6 +44,70 @@ class WrittenFile:
 ImageFiles = Callable[[int, str, str], bytes | None]
 
 
+@dataclass(slots=True)
+class Files:
+    """The files of one run of a writer, below the release's directory.
+
+    A file that the run before has made stays as it is, and the iterator of its content isn't asked
+    for anything. So hand over iterators that compute as they go.
+    """
+
+    directory: Path
+    image_files: ImageFiles
+    labels: str = ""
+    """Ends the name of a file that has the labels of all labeled queries: "_val" where these are
+    the validation queries alone."""
+    images: str = ""
+    """Ends the name of a list of all images: "_all" where those are more than open lists have."""
+    names: set[str] = field(default_factory=set)
+    """Of this run's files, written now or there already."""
+
+    def new_path(self, name: str) -> Path | None:
+        """Where to write a file; None where it is there already."""
+        self.names.add(name)
+        path = self.directory / name
+        return None if path.exists() else path
+
+    def text(self, name: str, parts: Iterable[str]) -> None:
+        """Write a text as UTF-8, in parts that end their lines with LF."""
+        if self.new_path(name):
+            with self.opened(name) as file:
+                file.writelines(parts)
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[TextIO]:
+        """A new text file, for who writes several at once."""
+        self.names.add(name)
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="") as file:
+            yield file
+
+    def csv(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Write a CSV file from rows as they come: None is blank, True and False are 1 and 0.
+
+        Texts are written verbatim. Where people will open the file as a spreadsheet, pass them
+        through `spreadsheet_text` first.
+        """
+        lines = (values for part in ([header], rows) for values in part)
+        self.text(name, (",".join(map(csv_value, values)) + "\n" for values in lines))
+
+    def below(self, folder: str) -> list[str]:
+        """The files of a folder that there are."""
+        return [one for one in self.names if one.startswith(f"{folder}/") and self._is_there(one)]
+
+    @property
+    def written(self) -> set[str]:
+        """The names of which there is a file: one without rows may not be made."""
+        return set(filter(self._is_there, self.names))
+
+    def _is_there(self, name: str) -> bool:
+        return (self.directory / name).exists()
+
+
+Writer = Callable[[Snapshot, Files], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """One of the field's formats."""
@@ -41,6 +116,30 @@ class Format:
     title: str
     about: str
     """One sentence for the release's page."""
-    write: Callable[[Snapshot, Path, ImageFiles], list[WrittenFile]]
-    """`write(snapshot, directory, image_files)` makes files below the release's directory, equal
-    bytes for equal snapshots, and returns which; none where the snapshot has nothing for it."""
+    write: Writer
+    """Makes its files, equal bytes for equal snapshots; none where the snapshot has nothing for it.
+    """
+
+
+def format_write(
+    write: Writer, snapshot: OpenSnapshot, directory: Path, image_files: ImageFiles
+) -> list[WrittenFile]:
+    """Write the files of a format from an open snapshot and from the whole, by name.
+
+    What the open run gives is open, everything else holds labels. Where both runs have a file of
+    one name, the first one makes it: the open run, and the other where the test labels are public.
+    """
+    hidden = snapshot.whole.header.test_labels == "hidden"
+    open_files = Files(directory, image_files, labels="_val")
+    files = Files(directory, image_files, images="_all" if hidden else "")
+    if not hidden:
+        write(snapshot.whole, files)
+    write(snapshot, open_files)
+    # Now: what the whole's run adds under a name that is free holds labels.
+    opened = open_files.written
+    if hidden:
+        write(snapshot.whole, files)
+    return [
+        WrittenFile(name, Access.OPEN if name in opened else Access.LABELS)
+        for name in sorted(opened | files.written)
+    ]

@@ -14,58 +14,40 @@ reads it again. Judged images that aren't relevant have the score 0; unjudged on
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 
-from releases.formats.base import Access, Format, ImageFiles, WrittenFile
+from releases.formats.base import Files
 from releases.formats.qrels_files import BEIR_HEADER
-from releases.formats.writing import ACCESS, image_lists, pair_columns, rows, text_file
+from releases.formats.writing import SPLIT_NAMES, pair_columns
 from releases.snapshot.snapshot import Snapshot
-
-FOLDER: Final = "beir"
-QRELS_FILES: Final = {"val": "qrels/validation.tsv", "test": "qrels/test.tsv"}
-GRADED_FILES: Final = {"val": "qrels_graded/validation.tsv", "test": "qrels_graded/test.tsv"}
 
 _LINEAGE: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")
 _METADATA: Final = ("file_name", "dataset", "source_id", "license", "rights_holder", "address")
 
 
-def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
+def write(snapshot: Snapshot, files: Files) -> None:
     """Write all files; those without rows are empty or hold their header."""
-    files = [
-        *(
-            _jsonl(directory, f"corpus{ending}.jsonl", access, _images(part))
-            for ending, part, access in image_lists(snapshot)
-        ),
-        _jsonl(directory, "queries.jsonl", Access.OPEN, _queries(snapshot)),
-    ]
+    files.text(f"beir/corpus{files.images}.jsonl", map(_line, _images(snapshot)))
+    files.text("beir/queries.jsonl", map(_line, _queries(snapshot)))
     pairs = pair_columns(snapshot)
-    for split, access in ACCESS.items():
+    for split in snapshot.labeled_splits:
         chosen = pairs.of_split(snapshot, split)
-        for graded in (False, True) if pairs.gains is not None else (False,):
-            name = f"{FOLDER}/{(GRADED_FILES if graded else QRELS_FILES)[split]}"
-            with text_file(directory, name) as file:
-                file.write("\t".join(BEIR_HEADER) + "\n")
-                for row in chosen.rows(graded=graded):
-                    file.write("\t".join(map(str, row)) + "\n")
-            files.append(WrittenFile(name, access))
-    return files
+        for folder, graded in (("qrels", False), ("qrels_graded", True)):
+            if not graded or chosen.gains is not None:
+                rows = chain([BEIR_HEADER], chosen.rows(graded=graded))
+                lines = ("\t".join(map(str, row)) + "\n" for row in rows)
+                files.text(f"beir/{folder}/{SPLIT_NAMES[split]}.tsv", lines)
 
 
-def _jsonl(
-    directory: Path, name: str, access: Access, objects: Iterable[dict[str, Any]]
-) -> WrittenFile:
-    name = f"{FOLDER}/{name}"
-    with text_file(directory, name) as file:
-        for one in objects:
-            file.write(json.dumps(one, ensure_ascii=False) + "\n")
-    return WrittenFile(name, access)
+def _line(content: dict[str, Any]) -> str:
+    return json.dumps(content, ensure_ascii=False) + "\n"
 
 
 def _images(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
     columns = ("image_id", "scientific_name", "vernacular_name", *_LINEAGE, *_METADATA)
-    for image_id, species, *others in rows(snapshot, "images", columns):
+    for image_id, species, *others in snapshot.rows("images", columns):
         names, metadata = others[: -len(_METADATA)], others[-len(_METADATA) :]
         yield {
             "_id": str(image_id),
@@ -87,11 +69,3 @@ def _queries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
                 "split": query.split,
             },
         }
-
-
-FORMAT = Format(
-    key="beir",
-    title="BEIR",
-    about="Corpus, queries and qrels for BEIR, MTEB and Pyserini; judged negatives have score 0.",
-    write=write,
-)

@@ -30,11 +30,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
-from releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from releases.formats.writing import spreadsheet_text, text_file, write_csv
+from releases.formats.base import Files
+from releases.formats.writing import spreadsheet_text
 from releases.snapshot.certificates import QueryCertificate, certificates
 from releases.snapshot.release_certificate import release_certificate
 from releases.snapshot.snapshot import Snapshot
@@ -61,30 +60,15 @@ COLUMNS: Final = (
 )
 
 
-def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write the files of either kind; none without audits."""
-    made = list(certificates(snapshot))
-    files = []
-    for name, access, chosen in (
-        (CERTIFICATES_FILE, Access.LABELS, made),
-        (VAL_CERTIFICATES_FILE, Access.OPEN, [one for one in made if one.query.split == "val"]),
-    ):
-        if chosen:
-            lines = (
-                line
-                for one in chosen
-                for line in certificate_lines(one, snapshot.header.confidence)
-            )
-            files.append(write_csv(directory, name, access, COLUMNS, lines))
-    for name, access, split in (
-        (RELEASE_CERTIFICATE_FILE, Access.LABELS, ""),
-        (VAL_RELEASE_CERTIFICATE_FILE, Access.OPEN, "val"),
-    ):
-        if whole := release_certificate(snapshot, split):
-            with text_file(directory, name) as file:
-                file.write(json.dumps(asdict(whole), indent=2) + "\n")
-            files.append(WrittenFile(name, access))
-    return files
+def write(snapshot: Snapshot, files: Files) -> None:
+    """Write both kinds; nothing without audits."""
+    if made := list(certificates(snapshot)):
+        confidence = snapshot.header.confidence
+        rows = (row for one in made for row in certificate_lines(one, confidence))
+        files.csv(f"certificates{files.labels}.csv", COLUMNS, rows)
+    if of_release := release_certificate(snapshot):
+        text = json.dumps(asdict(of_release), indent=2) + "\n"
+        files.text(f"release_certificate{files.labels}.json", [text])
 
 
 def certificate_lines(one: QueryCertificate, confidence: float) -> Iterator[tuple[Any, ...]]:
@@ -104,12 +88,3 @@ def certificate_lines(one: QueryCertificate, confidence: float) -> Iterator[tupl
             *(counts.found, counts.unjudged, counts.drawn, counts.hits),
             *(bound if number == last else (None,) * len(bound)),
         )
-
-
-FORMAT = Format(
-    key="certificates",
-    title="Certificates",
-    about="How many relevant images of a query, and of the release, can be missing, by random "
-    "audits.",
-    write=write,
-)

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import pyarrow as pa
 
-from releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from releases.formats.writing import batches, image_lists, rows, text_file
+from releases.formats.base import Files
 from releases.snapshot.licenses import NOT_GIVEN, license_of
 from releases.snapshot.snapshot import Snapshot
 
@@ -40,39 +38,31 @@ _IMAGE: Final = (
 )
 
 
-def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write the document, and where the labels of the test split are hidden coco/images_all.json
-    with all images beside the open ones."""
-    return [
-        _write(part, directory, f"coco/images{ending}.json", access)
-        for ending, part, access in image_lists(snapshot)
-    ]
+def write(snapshot: Snapshot, files: Files) -> None:
+    """Write the document, piece by piece; it is never held as a whole."""
+    files.text(f"coco/images{files.images}.json", _parts(snapshot))
 
 
-def _write(snapshot: Snapshot, directory: Path, name: str, access: Access) -> WrittenFile:
-    """Write a document piece by piece; it is never held as a whole."""
+def _parts(snapshot: Snapshot) -> Iterator[str]:
     given = (row for row in _distinct(snapshot, _LICENSE) if any(row))
     licenses = {row: number for number, row in enumerate(given, start=1)}
     species = {row[6]: row for row in _distinct(snapshot, _SPECIES) if row[6]}
     numbers = {name: number for number, name in enumerate(species)}
     marks: list[tuple[int, int]] = []
-    with text_file(directory, name) as file:
-        file.write('{\n"info": ' + _json(_info(snapshot)))
-        _array(
-            file, "licenses", (_license(row[0], row[1], number) for row, number in licenses.items())
-        )
-        _array(file, "categories", (_category(row, numbers[row[6]]) for row in species.values()))
-        _array(file, "images", _images(snapshot, licenses, numbers, marks))
-        _array(
-            file,
-            "annotations",
-            (
-                {"id": number, "image_id": image_id, "category_id": category}
-                for number, (image_id, category) in enumerate(marks, start=1)
-            ),
-        )
-        file.write("\n}\n")
-    return WrittenFile(name, access)
+    yield '{\n"info": ' + _json(_info(snapshot))
+    yield from _array(
+        "licenses", (_license(row[0], row[1], number) for row, number in licenses.items())
+    )
+    yield from _array("categories", (_category(row, numbers[row[6]]) for row in species.values()))
+    yield from _array("images", _images(snapshot, licenses, numbers, marks))
+    yield from _array(
+        "annotations",
+        (
+            {"id": number, "image_id": image_id, "category_id": category}
+            for number, (image_id, category) in enumerate(marks, start=1)
+        ),
+    )
+    yield "\n}\n"
 
 
 def _info(snapshot: Snapshot) -> dict[str, Any]:
@@ -90,7 +80,7 @@ def _distinct(snapshot: Snapshot, columns: Iterable[str]) -> list[tuple[str, ...
     """The distinct rows of some columns of the images, sorted."""
     names = list(columns)
     found: set[tuple[str, ...]] = set()
-    for batch in batches(snapshot, "images", names):
+    for batch in snapshot.batches("images", names):
         groups = pa.Table.from_batches([batch]).group_by(names).aggregate([])
         found.update(zip(*(groups[name].to_pylist() for name in names), strict=True))
     return sorted(found)
@@ -129,7 +119,7 @@ def _images(
     for (
         image_id, file_name, width, height, holder, date, latitude, longitude, uncertainty,
         dataset, source_id, license, url, species,
-    ) in rows(snapshot, "images", _IMAGE):  # fmt: skip
+    ) in snapshot.rows("images", _IMAGE):  # fmt: skip
         if species:
             marks.append((image_id, numbers[species]))
         yield {
@@ -159,21 +149,13 @@ def _attribution(holder: str, license: str, url: str) -> str:
     return f"{holder}, {terms}" if holder else terms
 
 
-def _array(file: TextIO, key: str, items: Iterable[dict[str, Any]]) -> None:
-    file.write(f',\n"{key}": [')
+def _array(key: str, items: Iterable[dict[str, Any]]) -> Iterator[str]:
+    yield f',\n"{key}": ['
     separator = "\n"
     for item in items:
-        file.write(separator + _json(item))
+        yield separator + _json(item)
         separator = ",\n"
-    file.write("\n]")
+    yield "\n]"
 
 
 _json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-
-
-FORMAT = Format(
-    key="coco",
-    title="COCO JSON",
-    about="The images with species, place, date and attribution, in iNat24's layout.",
-    write=write,
-)

@@ -31,14 +31,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from xml.sax.saxutils import escape
 
 import numpy as np
 
-from releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from releases.formats.observations import DC, DWC, eml, observation
-from releases.formats.writing import PairColumns, csv_value, pair_columns, text_file
+from releases.formats.base import Files
+from releases.formats.writing import csv_value, pair_columns
+from releases.snapshot.licenses import license_of
 from releases.snapshot.snapshot import Header, Snapshot, SnapshotImage
 
+DWC: Final = "http://rs.tdwg.org/dwc/terms/"
+DC: Final = "http://purl.org/dc/terms/"
 _PHOTOS: Final = uuid5(NAMESPACE_URL, "urn:inquire-annotator:photo")
 
 WriteRow = Callable[[Iterable[Any]], None]
@@ -81,36 +84,24 @@ MULTIMEDIA: Final = Table(
 TABLES: Final = (OCCURRENCE, MEASUREMENT, MULTIMEDIA)
 
 
-def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write both archives; without judged photos of organisms they hold the columns alone."""
-    header = snapshot.header
-    pairs = pair_columns(snapshot)
-    files = []
-    for part, chosen, access in (
-        ("val", pairs.of_split(snapshot, "val"), Access.OPEN),
-        ("all", pairs, Access.LABELS),
-    ):
-        folder = f"darwin_core/{part}"
-        _write_tables(snapshot, directory / folder, chosen)
-        facts = [header.name, header.version, header.made_at, part]
-        package = uuid5(_PHOTOS, json.dumps(facts, ensure_ascii=False)).urn
-        about = eml(header, part, "darwin_core_eml.xml", package)
-        for name, text in (("meta.xml", _meta()), ("eml.xml", about)):
-            with text_file(directory, f"{folder}/{name}") as file:
-                file.write(text)
-        names = (*(table.file for table in TABLES), "meta.xml", "eml.xml")
-        files += [WrittenFile(f"{folder}/{name}", access) for name in names]
-    return files
+def write(snapshot: Snapshot, files: Files) -> None:
+    """Write the archive; without judged photos of organisms it holds the columns alone."""
+    part = "val" if files.labels else "all"
+    folder = f"darwin_core/{part}"
+    _write_tables(snapshot, files, folder)
+    files.text(f"{folder}/meta.xml", [_meta()])
+    files.text(f"{folder}/eml.xml", [_eml(snapshot.header, part)])
 
 
-def _write_tables(snapshot: Snapshot, folder: Path, pairs: PairColumns) -> None:
+def _write_tables(snapshot: Snapshot, files: Files, folder: str) -> None:
     """Write the tables in one pass over the images; holds the pairs' columns alone."""
+    pairs = pair_columns(snapshot)
     header = snapshot.header
     order = np.lexsort((pairs.query_ids, pairs.image_ids))
     image_ids = pairs.image_ids[order]
     with ExitStack() as stack:
         occurrences, measurements, media = (
-            stack.enter_context(_rows_of(table, folder)) for table in TABLES
+            stack.enter_context(_rows_of(table, files, folder)) for table in TABLES
         )
         for image in snapshot.images():
             ends = np.searchsorted(image_ids, [image.image_id, image.image_id + 1])
@@ -118,7 +109,7 @@ def _write_tables(snapshot: Snapshot, folder: Path, pairs: PairColumns) -> None:
             if not len(judged) or not image.scientific_name or image.no_organism:
                 continue
             photo = _photo(image, header)
-            facts = observation(image, header) | {"associatedMedia": image.address}
+            facts = _observation(image, header) | {"associatedMedia": image.address}
             if not image.dataset:
                 facts["otherCatalogNumbers"] = ""
             occurrences((photo.urn, *(facts[term] for term in OCCURRENCE.terms), image.file_name))
@@ -141,9 +132,9 @@ def _write_tables(snapshot: Snapshot, folder: Path, pairs: PairColumns) -> None:
 
 
 @contextmanager
-def _rows_of(table: Table, folder: Path) -> Iterator[WriteRow]:
+def _rows_of(table: Table, files: Files, folder: str) -> Iterator[WriteRow]:
     """Give a function that writes a row of a table."""
-    with text_file(folder, table.file) as file:
+    with files.opened(f"{folder}/{table.file}") as file:
 
         def write_row(values: Iterable[Any]) -> None:
             cells = (" ".join(one.split()) if isinstance(one, str) else one for one in values)
@@ -159,6 +150,36 @@ def _photo(image: SnapshotImage, header: Header) -> UUID:
     source = (image.dataset or header.name, image.source_id or str(image.image_id))
     name = PurePosixPath(image.file_name).name
     return uuid5(_PHOTOS, json.dumps([*source, name], ensure_ascii=False))
+
+
+def _observation(image: SnapshotImage, header: Header) -> dict[str, Any]:
+    """Term -> value, empty or None where it isn't known; dates are as precise as the corpus has
+    them."""
+    placed = image.latitude is not None and image.longitude is not None
+    url = image.license_url or license_of(image.license, image.license_url).url
+    return {
+        "catalogNumber": image.image_id,
+        "basisOfRecord": "HumanObservation",
+        "occurrenceStatus": "present",
+        "scientificName": image.scientific_name,
+        "kingdom": image.kingdom,
+        "phylum": image.phylum,
+        "class": image.class_name,
+        "order": image.order,
+        "family": image.family,
+        "genus": image.genus,
+        "taxonRank": "species" if image.scientific_name else "",
+        "vernacularName": image.vernacular_name,
+        "eventDate": image.observed_at,
+        "decimalLatitude": image.latitude,
+        "decimalLongitude": image.longitude,
+        "geodeticDatum": "EPSG:4326" if placed else "",
+        "coordinateUncertaintyInMeters": image.location_uncertainty if placed else None,
+        "license": url or image.license,
+        "rightsHolder": image.rights_holder,
+        "otherCatalogNumbers": f"{image.dataset}:{image.source_id}",
+        "datasetName": f"{header.name} v{header.version}",
+    }
 
 
 def _meta() -> str:
@@ -186,9 +207,17 @@ def _meta() -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
-FORMAT = Format(
-    key="darwin-core",
-    title="Darwin Core",
-    about="The judged photos as observations: species, date, place, license, and their relevance.",
-    write=write,
-)
+def _eml(header: Header, part: str) -> str:
+    """eml.xml of the archive of a part ("val" or "all")."""
+    identity = [header.name, header.version, header.made_at, part]
+    facts = {
+        "package": uuid5(_PHOTOS, json.dumps(identity, ensure_ascii=False)).urn,
+        "name": header.name,
+        "version": str(header.version),
+        "author": header.made_by or header.name,
+        "date": header.made_at[:10],
+        "which": "validation split" if part == "val" else "validation and test split",
+        "consensus": header.consensus or "not known",
+    }
+    template = Path(__file__).with_name("darwin_core_eml.xml").read_text(encoding="utf-8")
+    return template.format(**{key: escape(value) for key, value in facts.items()})

@@ -13,32 +13,25 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import groupby
 from math import floor
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import jinja2
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from labeling.judging.reliability import Reliability
 from labeling.judging.sources import JudgmentSource
-from releases.formats.base import Access, Format, ImageFiles, WrittenFile
+from releases.formats.base import Files
 from releases.formats.writing import (
-    ACCESS,
     SPLIT_NAMES,
-    batches,
     counted,
     percent,
     plain,
     share,
     spreadsheet_text,
-    text_file,
-    write_csv,
 )
 from releases.snapshot.certificates import certificates
 from releases.snapshot.figures import (
@@ -50,14 +43,8 @@ from releases.snapshot.figures import (
     release_reliability,
 )
 from releases.snapshot.licenses import UNKNOWN, License, license_of
-from releases.snapshot.qrels import is_rerankable
-from releases.snapshot.release_certificate import (
-    ReleaseCertificate,
-    release_certificate,
-)
+from releases.snapshot.release_certificate import ReleaseCertificate, release_certificate
 from releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
-
-FILE_NAME: Final = "DATASHEET.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +171,17 @@ class Facts:
         return sum(bool(query.left_open) for query in self.queries)
 
 
-def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write the datasheet, and the lists of what was left open where anything was."""
-    with text_file(directory, FILE_NAME) as file:
-        file.write(_filled_in(facts_of(snapshot)))
-    return [WrittenFile(FILE_NAME, Access.OPEN), *_left_open(snapshot, directory)]
+def write(snapshot: Snapshot, files: Files) -> None:
+    """Write the datasheet, and the list of what was left open where anything was."""
+    files.text("DATASHEET.md", (_filled_in(facts_of(one)) for one in [snapshot]))
+    left_open = [
+        (query.query_id, query.left_open, spreadsheet_text(query.completion_reason))
+        for query in snapshot.queries.values()
+        if query.left_open
+    ]
+    if left_open:
+        columns = ("query_id", "left_open", "reason")
+        files.csv(f"left_open{files.labels}.csv", columns, left_open)
 
 
 @cache
@@ -226,40 +219,18 @@ def _duration(seconds: float) -> str:
     return f"{hours:,.1f} hours" if hours >= 1 else f"{seconds / 60:.1f} minutes"
 
 
-def _left_open(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
-    files = []
-    for name, access, queries in (
-        ("left_open.csv", Access.LABELS, snapshot.queries),
-        ("left_open_val.csv", Access.OPEN, snapshot.queries_of("val")),
-    ):
-        lines = [
-            (query.query_id, query.left_open, spreadsheet_text(query.completion_reason))
-            for query in queries.values()
-            if query.left_open
-        ]
-        if lines:
-            header = ("query_id", "left_open", "reason")
-            files.append(write_csv(directory, name, access, header, lines))
-    return files
-
-
 def facts_of(snapshot: Snapshot) -> Facts:
     """Count everything; no figure is of a single image."""
-    labeled = snapshot.open
     return Facts(
         header=snapshot.header,
-        queries=list(labeled.queries.values()),
-        labeled=len(labeled.labeled_queries),
-        splits={
-            split: split_facts(labeled, split)
-            for split in ACCESS
-            if labeled is snapshot or split == "val"
-        },
-        labels=label_facts(labeled),
-        lists=list_facts(labeled),
-        images=image_facts(labeled),
-        audits=audit_facts(labeled),
-        release_audits=release_certificate(labeled, "" if labeled is snapshot else "val"),
+        queries=list(snapshot.queries.values()),
+        labeled=len(snapshot.labeled_queries),
+        splits={split: split_facts(snapshot, split) for split in snapshot.labeled_splits},
+        labels=label_facts(snapshot),
+        lists=list_facts(snapshot),
+        images=image_facts(snapshot),
+        audits=audit_facts(snapshot),
+        release_audits=release_certificate(snapshot),
     )
 
 
@@ -281,11 +252,11 @@ def label_facts(snapshot: Snapshot) -> LabelFacts:
     """Counts of the single judgments."""
     sources: Counter[str] = Counter()
     relevances: Counter[str] = Counter()
-    for batch in batches(snapshot, "judgments", ("source", "relevance")):
+    for batch in snapshot.batches("judgments", ("source", "relevance")):
         sources.update(_counts(batch.column(0)))
         relevances.update(_counts(batch.column(1)))
     timed = judging_seconds(snapshot)
-    votes = pq.read_table(snapshot.path("pairs"), columns=["votes"])["votes"]
+    votes = snapshot.table("pairs", ["votes"])["votes"]
     return LabelFacts(
         judgments=relevances.total(),
         unsure=relevances["unsure"],
@@ -303,11 +274,8 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
     listed = [query for query in queries if query.list_size]
     judged = pairs_per_query(snapshot, [query.query_id for query in listed])["listed"]
     labels = snapshot.fixed_labels
-    flags = [
-        [labels.get((query_id, one.image_id)) for one in entries]
-        for query_id, entries in groupby(snapshot.fixed(), key=attrgetter("query_id"))
-        if query_id in snapshot.labeled_queries
-    ]
+    fixed = [one for one in snapshot.fixed() if one.query_id in snapshot.labeled_queries]
+    owners = {one.query_id for one in fixed}
     return ListFacts(
         filtered=sum(bool(query.species) for query in queries),
         listed=len(listed),
@@ -315,10 +283,10 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
         unfinished=sum(
             int(count) < query.list_size for count, query in zip(judged, listed, strict=True)
         ),
-        fixed=len(flags),
-        rerankable=sum(is_rerankable(bool(flag) for flag in one) for one in flags),
-        fixed_images=sum(map(len, flags)),
-        fixed_unjudged=sum(one.count(None) for one in flags),
+        fixed=len(owners),
+        rerankable=len(owners & snapshot.rerankable_queries),
+        fixed_images=len(fixed),
+        fixed_unjudged=sum((one.query_id, one.image_id) not in labels for one in fixed),
     )
 
 
@@ -337,35 +305,39 @@ def audit_facts(snapshot: Snapshot) -> AuditFacts | None:
 
 def image_facts(snapshot: Snapshot) -> ImageFacts:
     """Counts of the images."""
-    texts = ["dataset", "scientific_name", "rights_holder", "observed_at", "license", "license_url"]
-    table = pq.read_table(
-        snapshot.path("images"),
-        columns=[*texts, "latitude", "longitude"],
-        read_dictionary=texts,
-    ).unify_dictionaries()
-    species = _counts(table["scientific_name"])
-    dates = table["observed_at"].filter(pc.not_equal(table["observed_at"], ""))
-    ends = pc.min_max(pc.utf8_slice_codeunits(dates.cast("string"), 0, 10)).as_py()
-    placed = pc.and_(pc.is_valid(table["latitude"]), pc.is_valid(table["longitude"]))
+    species: Counter[str] = Counter()
+    datasets: Counter[str] = Counter()
+    days: Counter[str] = Counter()
+    terms: Counter[tuple[str, str]] = Counter()
+    with_place = with_holder = 0
+    columns = ["scientific_name", "dataset", "observed_at", "license", "license_url"]
+    for batch in snapshot.batches("images", [*columns, "rights_holder", "latitude", "longitude"]):
+        species.update(_counts(batch["scientific_name"]))
+        datasets.update(_counts(batch["dataset"]))
+        days.update(_counts(pc.utf8_slice_codeunits(batch["observed_at"], 0, 10)))
+        terms.update(
+            zip(batch["license"].to_pylist(), batch["license_url"].to_pylist(), strict=True)
+        )
+        with_place += _count(pc.and_(batch["latitude"].is_valid(), batch["longitude"].is_valid()))
+        with_holder += _count(pc.not_equal(batch["rights_holder"], ""))
     licenses: Counter[License] = Counter()
-    groups = table.group_by(["license", "license_url"]).aggregate([([], "count_all")])
-    for row in groups.to_pylist():
-        license = license_of(row["license"], row["license_url"])
+    for (name, url), count in terms.items():
+        license = license_of(name, url)
         if license.name == UNKNOWN.name:
             # A text that isn't known is a license of its own.
-            text = f"{row['license']} {row['license_url']}"
-            license = replace(license, name=" ".join(text.split()))
-        licenses[license] += row["count_all"]
+            license = replace(license, name=" ".join(f"{name} {url}".split()))
+        licenses[license] += count
+    dated = sorted(days.keys() - {""})
     return ImageFacts(
-        images=len(table),
-        species=len(set(species) - {""}),
+        images=species.total(),
+        species=len(species.keys() - {""}),
         with_species=species.total() - species[""],
-        with_place=_count(placed),
-        with_date=len(dates),
-        with_holder=_count(pc.not_equal(table["rights_holder"], "")),
-        first_date=ends["min"] or "",
-        last_date=ends["max"] or "",
-        datasets=sorted(set(_counts(table["dataset"])) - {""}),
+        with_place=with_place,
+        with_date=days.total() - days[""],
+        with_holder=with_holder,
+        first_date=dated[0] if dated else "",
+        last_date=dated[-1] if dated else "",
+        datasets=sorted(datasets.keys() - {""}),
         licenses=sorted(licenses.items(), key=lambda item: (-item[1], item[0].name, item[0].url)),
     )
 
@@ -374,13 +346,5 @@ def _counts(values: pa.Array | pa.ChunkedArray) -> Counter[Any]:
     return Counter({one["values"]: one["counts"] for one in pc.value_counts(values).to_pylist()})
 
 
-def _count(flags: pa.ChunkedArray) -> int:
+def _count(flags: pa.Array) -> int:
     return int(pc.sum(flags).as_py() or 0)
-
-
-FORMAT = Format(
-    key="datasheet",
-    title="Datasheet",
-    about="The questions of Datasheets for Datasets, answered from the data.",
-    write=write,
-)

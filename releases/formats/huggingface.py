@@ -27,37 +27,34 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from operator import attrgetter
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from releases.formats.fixed_lists import LABEL_COLUMNS, ListedImage, listed_images
-from releases.formats.image_files import (
+from releases.formats.base import Files
+from releases.formats.inquire_rerank import COLUMNS, UNLABELED_COLUMNS, ListedImage, listed_images
+from releases.formats.parquet import (
     Row,
     allowed_bytes,
+    batches_of,
     image_schema,
-    write_image_files,
-    write_shards,
+    write_batches,
+    write_images,
 )
-from releases.formats.parquet import Shards, batches_of, split_name, write_batches
 from releases.formats.writing import (
-    ACCESS,
     SPLIT_NAMES,
-    batches,
     counted,
-    image_lists,
     images_of,
     pair_columns,
     plain,
-    text_file,
+    spreadsheet_text,
 )
+from releases.snapshot.licenses import license_of
 from releases.snapshot.snapshot import ROWS_AT_A_TIME, Snapshot, SnapshotImage, schema_of
 
 FOLDER: Final = "huggingface"
-CARD: Final = f"{FOLDER}/README.md"
+REFUSED_FILE: Final = f"{FOLDER}/refused_images.csv"
 
 _QUERY_COLUMNS: Final = {
     "query_id": pa.int64(),
@@ -72,6 +69,10 @@ _QUERY_COLUMNS: Final = {
 _QRELS: Final = pa.schema(
     [("query_id", pa.int64()), ("image_id", pa.int64()), ("relevance", pa.int64())]
 )
+_IMAGE_TEXTS: Final = ("file_name", "license", "license_url", "rights_holder")
+_IMAGES: Final = image_schema(
+    [pa.field("image_id", pa.int64()), *(pa.field(name, pa.string()) for name in _IMAGE_TEXTS)]
+)
 
 #: Configuration -> what it holds, for the card.
 _ABOUT: Final = {
@@ -84,71 +85,38 @@ _ABOUT: Final = {
 }
 
 
-def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write the folder; the image files only where the header says so."""
-    found: dict[str, list[WrittenFile]] = {
-        "queries": _queries(snapshot, directory),
-        "qrels": _qrels(snapshot, directory),
-        "corpus": _corpus(snapshot, directory),
-    }
-    lists, without = _rerank(snapshot, directory, image_files)
-    found |= lists
-    note = ""
-    if snapshot.header.include_images:
-        folder = f"{FOLDER}/images"
-        found["images"], kept, refused = write_image_files(
-            snapshot.open, directory, image_files, folder
-        )
-        note = (
-            f"{kept:,} of {kept + refused:,} pictures are here, upright and without metadata "
-            "(EXIF, XMP, IPTC, comments). Color profiles stay, and the coded pixels of upright "
-            "JPEG, PNG and WebP files are unchanged; sha256 of corpus is that of the file as it "
-            "was imported. The others are listed in refused_images.csv, each with the reason.\n\n"
-        )
-        if found["rerank"] and snapshot.header.include_images:
-            note += (
-                "INQUIRE's scripts for re-ranking read this folder where it lies at "
-                "evendrow/INQUIRE-Rerank below the folder in which they are started. They need an "
-                f"image in each row of rerank; {counted(without, 'row has', 'rows have')} none.\n\n"
-            )
-    configurations = [
-        name
-        for name, files in found.items()
-        if any(file.name.startswith(f"{FOLDER}/{name}/") for file in files)
-    ]
-    for name in configurations:
-        found[name] += _placeholder(directory, name, found[name])
-    with text_file(directory, CARD) as file:
-        file.write(_card(snapshot, configurations, note))
-    return [WrittenFile(CARD, Access.OPEN), *(file for files in found.values() for file in files)]
+def write(snapshot: Snapshot, files: Files) -> None:
+    """Write the folder; the image files, those of the open lists, only where the header says so."""
+    _write_queries(snapshot, files)
+    _write_qrels(snapshot, files)
+    schema = schema_of(SnapshotImage)
+    images = snapshot.batches("images", schema.names)
+    write_batches(files, f"{FOLDER}/corpus", f"corpus{files.images}", schema, images)
+    _write_lists(snapshot, files)
+    refused: set[int] = set()
+    if snapshot.header.include_images and not files.images:
+        refused = _write_image_files(snapshot, files)
+    for name, withheld in (
+        ("qrels", snapshot.withholds("pairs")),
+        ("corpus", snapshot.withholds("images")),
+        ("rerank", bool(files.below(f"{FOLDER}/rerank_unlabelled"))),
+    ):
+        if withheld and not files.below(f"{FOLDER}/{name}"):
+            text = "The files of this configuration tell labels of the test split.\n"
+            files.text(f"{FOLDER}/{name}/WITHHELD.md", [text])
+    files.text(f"{FOLDER}/README.md", _card(snapshot, files, refused))
 
 
-def _placeholder(directory: Path, name: str, files: list[WrittenFile]) -> list[WrittenFile]:
-    if any(file.access is Access.OPEN for file in files):
-        return []
-    path = f"{FOLDER}/{name}/WITHHELD.md"
-    with text_file(directory, path) as file:
-        file.write("The files of this configuration tell labels of the test split.\n")
-    return [WrittenFile(path, Access.OPEN)]
-
-
-def _queries(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
+def _write_queries(snapshot: Snapshot, files: Files) -> None:
     schema = pa.schema(list(_QUERY_COLUMNS.items()))
-    files = []
-    for split in ACCESS:
-        chosen = (
-            tuple(getattr(query, column) for column in _QUERY_COLUMNS)
-            for query in snapshot.queries_of(split).values()
-        )
-        name = split_name(f"{FOLDER}/queries", SPLIT_NAMES[split])
-        files += write_batches(directory, name, Access.OPEN, schema, batches_of(schema, chosen))
-    return files
+    for split, name in SPLIT_NAMES.items():
+        rows = map(attrgetter(*schema.names), snapshot.queries_of(split).values())
+        write_batches(files, f"{FOLDER}/queries", name, schema, batches_of(schema, rows))
 
 
-def _qrels(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
+def _write_qrels(snapshot: Snapshot, files: Files) -> None:
     pairs = pair_columns(snapshot)
-    files = []
-    for split, access in ACCESS.items():
+    for split in snapshot.labeled_splits:
         chosen = pairs.of_split(snapshot, split)
         columns = [chosen.query_ids, chosen.image_ids, chosen.relevant.astype("int64")]
         schema = _QRELS
@@ -159,68 +127,77 @@ def _qrels(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
         parts = (
             whole.slice(start, ROWS_AT_A_TIME) for start in range(0, whole.num_rows, ROWS_AT_A_TIME)
         )
-        name = split_name(f"{FOLDER}/qrels", SPLIT_NAMES[split])
-        files += write_batches(directory, name, access, schema, parts)
-    return files
+        write_batches(files, f"{FOLDER}/qrels", SPLIT_NAMES[split], schema, parts)
 
 
-def _corpus(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
-    schema = schema_of(SnapshotImage)
-    files = []
-    for ending, part, access in image_lists(snapshot):
-        name = split_name(f"{FOLDER}/corpus", f"corpus{ending}")
-        rows = batches(part, "images", schema.names)
-        files += write_batches(directory, name, access, schema, rows)
-    return files
-
-
-def _rerank(
-    snapshot: Snapshot, directory: Path, image_files: ImageFiles
-) -> tuple[dict[str, list[WrittenFile]], int]:
-    """Write the lists with and without labels; the files of both, and how many rows with labels
-    have no image."""
+def _write_lists(snapshot: Snapshot, files: Files) -> None:
+    """Write the fixed lists with labels, of the splits that have them, and without."""
     labeled = schema_of(ListedImage)
     if snapshot.header.negatives_known:
         place = labeled.get_field_index("judged")
         labeled = labeled.set(place, labeled.field(place).with_nullable(False))
-    bare = pa.schema([field for field in labeled if field.name not in LABEL_COLUMNS])
-    found: dict[str, list[WrittenFile]] = {"rerank": [], "rerank_unlabelled": []}
-    without = 0
-    for split, access in ACCESS.items():
-        images = list(listed_images(snapshot, split))
-        for folder, schema, who in (
-            ("rerank", labeled, access),
-            ("rerank_unlabelled", bare, Access.OPEN),
-        ):
-            if folder == "rerank" and snapshot.header.include_images:
-                shards = Shards(directory, f"{FOLDER}/{folder}", SPLIT_NAMES[split])
-                rows = _with_images(snapshot, images, schema, image_files)
-                files, kept = write_shards(shards, image_schema(schema), rows, who)
-                without += len(images) - kept
+    bare = pa.schema([labeled.field(name) for name in UNLABELED_COLUMNS])
+    for split, name in SPLIT_NAMES.items():
+        for folder, schema in (("rerank", labeled), ("rerank_unlabelled", bare)):
+            where, images = f"{FOLDER}/{folder}", listed_images(snapshot, split)
+            if schema is labeled and split not in snapshot.labeled_splits:
+                continue
+            if schema is labeled and snapshot.header.include_images:
+                rows = _with_images(snapshot, images, files)
+                write_images(files, where, name, image_schema(schema), rows)
             else:
-                row = attrgetter(*schema.names)
-                parts = batches_of(schema, map(row, images))
-                name = split_name(f"{FOLDER}/{folder}", SPLIT_NAMES[split])
-                files = write_batches(directory, name, who, schema, parts)
-            found[folder] += files
-    return found, without
+                batches = batches_of(schema, map(attrgetter(*schema.names), images))
+                write_batches(files, where, name, schema, batches)
 
 
-def _with_images(
-    snapshot: Snapshot, images: list[ListedImage], schema: pa.Schema, image_files: ImageFiles
-) -> Iterator[Row]:
-    ids = np.array([one.inat24_image_id for one in images], dtype=np.int64)
+def _with_images(snapshot: Snapshot, images: Iterator[ListedImage], files: Files) -> Iterator[Row]:
+    listed = list(images)
+    ids = np.array([one.inat24_image_id for one in listed], dtype=np.int64)
     more = images_of(snapshot, ids, ["sha256", "license_url"])
-    row = attrgetter(*schema.names)
-    for one in images:
+    row = attrgetter(*COLUMNS)
+    for one in listed:
         image_id, path = one.inat24_image_id, one.inat24_file_name
         sha256, url = more[image_id]
-        data = allowed_bytes(image_files, image_id, path, sha256, one.license, url)
+        data = allowed_bytes(files.image_files, image_id, path, sha256, one.license, url)
         yield data, path, row(one)
 
 
-def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
+def _write_image_files(snapshot: Snapshot, files: Files) -> set[int]:
+    """Write the images that may be passed on, and the list of those that are left out; the ids of
+    these.
+
+    The bytes are as `image_files` gives them: without metadata, and the pixels as they were, which
+    also a license without derivatives allows (retrieval/images/metadata.py).
+    """
+    refused = set()
+
+    def allowed() -> Iterator[Row]:
+        columns = ("image_id", "sha256", *_IMAGE_TEXTS)
+        for image_id, sha256, *texts in snapshot.rows("images", columns):
+            name, license, url, _ = texts
+            data = allowed_bytes(files.image_files, image_id, name, sha256, license, url)
+            if data is None:
+                refused.add(image_id)
+            else:
+                yield data, name, (image_id, *texts)
+
+    def reasons() -> Iterator[tuple[int | str, ...]]:
+        columns = ("image_id", "rights_holder", "license", "license_url")
+        for image_id, holder, license, url in snapshot.rows("images", columns):
+            if image_id in refused:
+                why = license_of(license, url).refusal
+                cells = map(spreadsheet_text, (holder, license, url))
+                yield image_id, *cells, why or "the image's file isn't here or cannot be read"
+
+    write_images(files, f"{FOLDER}/images", "images", _IMAGES, allowed())
+    header = ("image_id", "rights_holder", "license", "license_url", "reason")
+    files.csv(REFUSED_FILE, header, reasons())
+    return refused
+
+
+def _card(snapshot: Snapshot, files: Files, refused: set[int]) -> Iterator[str]:
     header = snapshot.header
+    configurations = [name for name in _ABOUT if files.below(f"{FOLDER}/{name}")]
     queries = snapshot.queries.values()
     # JSON texts are YAML texts too, whatever stands in them.
     lines = [
@@ -236,7 +213,7 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
     if configurations:
         lines.append("configs:")
     default = next(iter(configurations), "")
-    if snapshot.header.include_images and "rerank" in configurations:
+    if header.include_images and "rerank" in configurations:
         default = "rerank"
     for name in configurations:
         lines += [f"- config_name: {name}", f"  data_dir: {name}"]
@@ -259,7 +236,7 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
         "",
         "A benchmark of text-to-image retrieval: "
         f"{counted(len(queries), 'query', 'queries')} ({counts}), judged by people over "
-        f"{counted(snapshot.open.image_count, 'image', 'images')}. Made {header.made_at[:10]} with "
+        f"{counted(snapshot.image_count, 'image', 'images')}. Made {header.made_at[:10]} with "
         f"{plain(header.software)}. DATASHEET.md tells how.",
         "",
         "| configuration | holds |",
@@ -277,12 +254,24 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
         "rights_holder of corpus.",
         "",
     ]
-    return "\n".join(lines) + "\n" + note if note else "\n".join(lines)
-
-
-FORMAT = Format(
-    key="hugging-face",
-    title="Hugging Face data set",
-    about="Parquet files with a data card, for datasets.load_dataset; with or without the images.",
-    write=write,
-)
+    yield "\n".join(lines)
+    if not header.include_images:
+        return
+    yield (
+        f"\n{snapshot.image_count - len(refused):,} of {snapshot.image_count:,} pictures are here, "
+        "upright and without metadata (EXIF, XMP, IPTC, comments). Color profiles stay, and the "
+        "coded pixels of upright JPEG, PNG and WebP files are unchanged; sha256 of corpus is that "
+        "of the file as it was imported. The others are listed in refused_images.csv, each with "
+        "the reason.\n\n"
+    )
+    if "rerank" in configurations:
+        without = sum(
+            image.inat24_image_id in refused
+            for split in SPLIT_NAMES
+            for image in listed_images(snapshot, split)
+        )
+        yield (
+            "INQUIRE's scripts for re-ranking read this folder where it lies at "
+            "evendrow/INQUIRE-Rerank below the folder in which they are started. They need an "
+            f"image in each row of rerank; {counted(without, 'row has', 'rows have')} none.\n\n"
+        )

@@ -12,35 +12,16 @@ like this" brought it. Rows go by query id, then image id, then the order of the
 
 from __future__ import annotations
 
-from operator import attrgetter
-from pathlib import Path
 from typing import Final
 
-from releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from releases.formats.writing import write_csv
+from releases.formats.base import Files
 from releases.snapshot.snapshot import Snapshot
 
-MODEL_RANKS_FILE: Final = "model_ranks.csv"
-VAL_MODEL_RANKS_FILE: Final = "model_ranks_val.csv"
 COLUMNS: Final = ("query_id", "image_id", "model", "rank", "score")
 
 
-def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write both files; none where the snapshot doesn't hold the ranks."""
-    if not snapshot.path("model_ranks").exists():
-        return []
-    row, val = attrgetter(*COLUMNS), snapshot.queries_of("val")
-    everything = map(row, snapshot.model_ranks())
-    of_val = (row(one) for one in snapshot.model_ranks() if one.query_id in val)
-    return [
-        write_csv(directory, MODEL_RANKS_FILE, Access.LABELS, COLUMNS, everything),
-        write_csv(directory, VAL_MODEL_RANKS_FILE, Access.OPEN, COLUMNS, of_val),
-    ]
-
-
-FORMAT = Format(
-    key="model-ranks",
-    title="Ranks by model",
-    about="Where each model of a query’s candidate list ranked the judged images.",
-    write=write,
-)
+def write(snapshot: Snapshot, files: Files) -> None:
+    """Write the ranks; nothing where the snapshot doesn't hold them."""
+    if snapshot.has_table("model_ranks"):
+        rows = snapshot.rows("model_ranks", COLUMNS)
+        files.csv(f"model_ranks{files.labels}.csv", COLUMNS, rows)

@@ -1,9 +1,9 @@
-"""Parquet files in the layout that `datasets.load_dataset` reads."""
+"""Parquet files in the layout that `datasets.load_dataset` reads, with images or without."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -11,64 +11,136 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from releases.formats.base import Access, WrittenFile
+from releases.formats.base import Files, ImageFiles
+from releases.snapshot.licenses import license_of
 from releases.snapshot.snapshot import ROWS_AT_A_TIME
 
-#: Rows are written one way wherever they are written; nothing here depends on the clock.
-_SETTINGS: Final[dict[str, Any]] = {"compression": "zstd", "version": "2.6"}
+#: As recommended for data sets of images: 100 in a row group, files of about half a gigabyte.
+ROWS_A_GROUP: Final = 100
+BYTES_A_GROUP: Final = 32_000_000
+BYTES_A_SHARD: Final = 500_000_000
 
+_IMAGE: Final = pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
 
-def split_name(folder: str, split: str, shard: int = 0, shards: int = 1) -> str:
-    """Where a shard of a split lies, so that `datasets` finds the splits that are there."""
-    return f"{folder}/data/{split}-{shard:05d}-of-{shards:05d}.parquet"
+#: An image's bytes, if it may be passed on and is here; its path; and the other columns.
+Row = tuple[bytes | None, str, tuple[Any, ...]]
 
 
 def write_batches(
-    directory: Path, name: str, access: Access, schema: pa.Schema, parts: Iterable[pa.RecordBatch]
-) -> list[WrittenFile]:
-    """Write a Parquet file, a row group for each part; none where there are no rows, since
+    files: Files, folder: str, split: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> None:
+    """Write the file of a split, a row group for each batch; none where there are no rows, since
     `datasets` refuses an empty split."""
-    filled = (part for part in parts if part.num_rows)
-    first = next(filled, None)
-    if first is None:
-        return []
-    path = directory / name
+    path = files.new_path(_shard_name(folder, split, 0, 1))
+    filled = (batch for batch in batches if batch.num_rows)
+    if path is None or (first := next(filled, None)) is None:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with pq.ParquetWriter(path, schema, **_SETTINGS) as file:
+    with pq.ParquetWriter(path, schema, compression="zstd", version="2.6") as file:
         file.write_batch(first)
-        for part in filled:
-            file.write_batch(part)
-    return [WrittenFile(name, access)]
+        for batch in filled:
+            file.write_batch(batch)
 
 
 def batches_of(schema: pa.Schema, rows: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
     """Rows in the schema's columns, some thousands at a time."""
     waiting = iter(rows)
     while part := list(islice(waiting, ROWS_AT_A_TIME)):
-        columns = zip(*part, strict=True)
-        arrays = [
-            pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)
-        ]
-        yield pa.record_batch(arrays, schema=schema)
+        yield _batch(schema, zip(*part, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Shards:
-    """Files of a split whose number is known only when all are written."""
+def image_schema(columns: Iterable[pa.Field]) -> pa.Schema:
+    """A column of images, and others."""
+    others = list(columns)
+    features: dict[str, Any] = {"image": {"_type": "Image"}}
+    for one in others:
+        dtype = "float64" if pa.types.is_float64(one.type) else str(one.type)
+        features[one.name] = {"dtype": dtype, "_type": "Value"}
+    # By this `datasets` decodes the column as images.
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    return pa.schema([_IMAGE, *others], metadata=metadata)
 
-    directory: Path
-    folder: str
-    split: str
 
-    def partial(self, shard: int) -> Path:
-        """Where a shard is written."""
-        path = self.directory / self.folder / "data" / f".{self.split}-{shard:05d}.partial"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
+def allowed_bytes(
+    image_files: ImageFiles, image_id: int, path: str, sha256: str, license: str, url: str
+) -> bytes | None:
+    """An image's bytes, as `image_files` gives them, where its license allows copies."""
+    return None if license_of(license, url).refusal else image_files(image_id, path, sha256)
 
-    def named(self, count: int, access: Access) -> list[WrittenFile]:
-        """Give the `count` shards their names."""
-        names = [split_name(self.folder, self.split, shard, count) for shard in range(count)]
-        for shard, name in enumerate(names):
-            self.partial(shard).rename(self.directory / name)
-        return [WrittenFile(name, access) for name in names]
+
+def write_images(
+    files: Files, folder: str, split: str, schema: pa.Schema, rows: Iterator[Row]
+) -> None:
+    """Write rows of an `image_schema` to the files of a split, whose number is known only when all
+    are written. Holds the images of one row group.
+    """
+    data = files.directory / folder / "data"
+    if there := sorted(data.glob(f"{split}-*-of-*.parquet")):
+        files.names.update(f"{folder}/data/{path.name}" for path in there)
+        return
+    partial: list[Path] = []
+    for groups in _shards(_groups(rows)):
+        data.mkdir(parents=True, exist_ok=True)
+        partial.append(data / f".{split}-{len(partial):05d}.partial")
+        with pq.ParquetWriter(
+            partial[-1], schema, compression="none", use_dictionary=False,
+            write_statistics=False, version="2.6",
+        ) as file:  # fmt: skip
+            for group in groups:
+                file.write_batch(_image_batch(schema, group), row_group_size=len(group))
+    for shard, path in enumerate(partial):
+        name = _shard_name(folder, split, shard, len(partial))
+        files.names.add(name)
+        path.rename(files.directory / name)
+
+
+def _shard_name(folder: str, split: str, shard: int, shards: int) -> str:
+    """Where a shard of a split lies, so that `datasets` finds the splits that are there."""
+    return f"{folder}/data/{split}-{shard:05d}-of-{shards:05d}.parquet"
+
+
+def _groups(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    group: list[Row] = []
+    size = 0
+    for row in rows:
+        group.append(row)
+        size += len(row[0] or b"")
+        if len(group) == ROWS_A_GROUP or size >= BYTES_A_GROUP:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _shards(groups: Iterator[list[Row]]) -> Iterator[Iterator[list[Row]]]:
+    """Groups until a file is full, file after file; each is to be used up before the next."""
+
+    def one(first: list[Row]) -> Iterator[list[Row]]:
+        size = _size(first)
+        yield first
+        while size < BYTES_A_SHARD and (group := next(groups, None)) is not None:
+            size += _size(group)
+            yield group
+
+    while (first := next(groups, None)) is not None:
+        yield one(first)
+
+
+def _size(group: list[Row]) -> int:
+    return sum(len(data or b"") for data, _, _ in group)
+
+
+def _image_batch(schema: pa.Schema, group: list[Row]) -> pa.RecordBatch:
+    images = [
+        None if data is None else {"bytes": data, "path": Path(path).name or None}
+        for data, path, _ in group
+    ]
+    others = zip(*(values for _, _, values in group), strict=True)
+    return _batch(schema, (images, *others))
+
+
+def _batch(schema: pa.Schema, columns: Iterable[Any]) -> pa.RecordBatch:
+    arrays = [
+        pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.record_batch(arrays, schema=schema)

@@ -16,36 +16,25 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
-from pathlib import Path
 
-from releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from releases.formats.writing import ACCESS, PairColumns, pair_columns, text_file
+from releases.formats.base import Files
+from releases.formats.writing import SPLIT_NAMES, PairColumns, pair_columns
 from releases.snapshot.snapshot import Snapshot, SnapshotQuery
 
 
-def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write all files; those without rows are empty."""
-    files = []
+def write(snapshot: Snapshot, files: Files) -> None:
+    """Write the topics of both splits, and the qrels of those that are labeled; files without rows
+    are empty."""
+    topics = (f"{one.query_id}\t{_line(one.text)}\n" for one in snapshot.queries.values())
+    files.text("trec/topics.tsv", topics)
+    for split in SPLIT_NAMES:
+        files.text(f"trec/topics_{split}.trec", map(_topic, snapshot.queries_of(split).values()))
     pairs = pair_columns(snapshot)
-    with text_file(directory, "trec/topics.tsv") as file:
-        for query in snapshot.queries.values():
-            file.write(f"{query.query_id}\t{_line(query.text)}\n")
-    files.append(WrittenFile("trec/topics.tsv", Access.OPEN))
-    for split, access in ACCESS.items():
-        name = f"trec/topics_{split}.trec"
-        with text_file(directory, name) as file:
-            file.writelines(map(_topic, snapshot.queries_of(split).values()))
-        files.append(WrittenFile(name, Access.OPEN))
-        name = f"trec/qrels_{split}.txt"
-        with text_file(directory, name) as file:
-            file.writelines(_qrels(pairs.of_split(snapshot, split)))
-        files.append(WrittenFile(name, access))
-        if pairs.gains is not None:
-            name = f"trec/qrels_graded_{split}.txt"
-            with text_file(directory, name) as file:
-                file.writelines(_qrels(pairs.of_split(snapshot, split), graded=True))
-            files.append(WrittenFile(name, access))
-    return files
+    for split in snapshot.labeled_splits:
+        chosen = pairs.of_split(snapshot, split)
+        files.text(f"trec/qrels_{split}.txt", _qrels(chosen))
+        if chosen.gains is not None:
+            files.text(f"trec/qrels_graded_{split}.txt", _qrels(chosen, graded=True))
 
 
 def _topic(query: SnapshotQuery) -> str:
@@ -65,11 +54,3 @@ def _line(text: str) -> str:
 def _qrels(pairs: PairColumns, *, graded: bool = False) -> Iterable[str]:
     for query_id, image_id, value in pairs.rows(graded=graded):
         yield f"{query_id} 0 {image_id} {value}\n"
-
-
-FORMAT = Format(
-    key="trec",
-    title="TREC topics and qrels",
-    about="For trec_eval, ir-measures and PyTerrier; judged images that aren't relevant as 0.",
-    write=write,
-)

@@ -1,47 +1,27 @@
-"""What the writers of formats share: files in folders, columns of a snapshot's tables, CSV, and
+"""What the writers of formats share: columns of a snapshot's tables, and values of CSV files and
 Markdown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from core.csv_rows import csv_field
-from releases.formats.base import Access, WrittenFile
-from releases.snapshot.snapshot import ROWS_AT_A_TIME, Snapshot
+from releases.snapshot.snapshot import Snapshot
 
-#: Who may have a file with the labels of a split.
-ACCESS: Final = {"val": Access.OPEN, "test": Access.LABELS}
 SPLIT_NAMES: Final = {"val": "validation", "test": "test"}
 
 _MARKUP: Final = re.compile(r"([\\`*_\[\]<>|#~&])")
 _FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 
 Ids = npt.NDArray[np.int64]
-
-
-def image_lists(snapshot: Snapshot) -> list[tuple[str, Snapshot, Access]]:
-    """The lists of images to write: what each one's name ends with, the snapshot whose images it
-    has, and who may have it.
-
-    Which images were judged for a query tells how far down its list the relevant ones lie. So where
-    the labels of the test split are hidden, the open list has what the validation split and the
-    fixed lists name, and another one has all.
-    """
-    lists = [("", snapshot.open, Access.OPEN)]
-    if snapshot.open is not snapshot:
-        lists.append(("_all", snapshot, Access.LABELS))
-    return lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +68,9 @@ class PairColumns:
 def pair_columns(snapshot: Snapshot) -> PairColumns:
     """The judged pairs of a snapshot, 17 bytes each, 25 with gains."""
     columns = ["query_id", "image_id", "relevant"]
-    table = pq.read_table(snapshot.path("pairs"), columns=columns)
+    table = snapshot.table("pairs", columns)
     query_ids, image_ids, relevant = (table[name].to_numpy() for name in columns)
     return PairColumns(query_ids, image_ids, relevant, snapshot.gains())
-
-
-def batches(snapshot: Snapshot, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """A table's columns, in the order named, piece by piece."""
-    with pq.ParquetFile(snapshot.path(table)) as file:
-        for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME, columns=list(columns)):
-            yield batch.select(list(columns))
-
-
-def rows(snapshot: Snapshot, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """A table's rows of the columns named, without holding them."""
-    for batch in batches(snapshot, table, columns):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def images_of(
@@ -112,39 +79,11 @@ def images_of(
     """The columns of these images, by id; holds no more than those."""
     chosen = pa.array(np.unique(image_ids), type=pa.int64())
     found: dict[int, tuple[Any, ...]] = {}
-    for batch in batches(snapshot, "images", ["image_id", *columns]):
+    for batch in snapshot.batches("images", ["image_id", *columns]):
         rows_of_images = batch.filter(pc.is_in(batch.column(0), value_set=chosen))
         ids, *values = (column.to_pylist() for column in rows_of_images.columns)
         found.update(zip(ids, zip(*values, strict=True), strict=True))
     return found
-
-
-@contextmanager
-def text_file(directory: Path, name: str) -> Iterator[TextIO]:
-    """A new UTF-8 file with LF line ends, and its folders."""
-    path = directory / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        yield file
-
-
-def write_csv(
-    directory: Path,
-    name: str,
-    access: Access,
-    header: Sequence[str],
-    lines: Iterable[Sequence[Any]],
-) -> WrittenFile:
-    """Write a CSV file from rows as they come: None is blank, True and False are 1 and 0.
-
-    Texts are written verbatim. Where people will open the file as a spreadsheet, pass them through
-    `spreadsheet_text` first.
-    """
-    with text_file(directory, name) as file:
-        file.write(",".join(header) + "\n")
-        for line in lines:
-            file.write(",".join(map(csv_value, line)) + "\n")
-    return WrittenFile(name, access)
 
 
 def csv_value(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from releases.difference.difference import as_json, compare, without_test_labels
 from releases.difference.text import markdown
-from releases.formats.base import Access, WrittenFile
+from releases.formats.base import Access, WrittenFile, format_write
 from releases.formats.croissant import (
     CROISSANT_FILE,
     OPEN_CROISSANT_FILE,
@@ -32,7 +32,7 @@ from releases.snapshot.manifest import (
     counts_of,
     write_manifest,
 )
-from releases.snapshot.open_snapshot import write_open_snapshot
+from releases.snapshot.open_snapshot import OpenSnapshot, write_open_snapshot
 from releases.snapshot.release_files import SNAPSHOT_FOLDER
 from releases.snapshot.snapshot import OPEN_FOLDER, Snapshot
 
@@ -120,13 +120,14 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     Equal snapshots give equal bytes.
     """
     snapshot = Snapshot(directory / SNAPSHOT_FOLDER)
+    open_snapshot = OpenSnapshot(snapshot)
     hidden = snapshot.open is not snapshot
     if hidden:
-        write_open_snapshot(snapshot)
+        write_open_snapshot(open_snapshot)
     written: list[tuple[str, WrittenFile]] = []
     for one in all_formats():
         with progress.step(f"Format: {one.title}"):
-            made = one.write(snapshot, directory, released_image_bytes)
+            made = format_write(one.write, open_snapshot, directory, released_image_bytes)
             written += [(one.key, file) for file in made]
     with progress.step(DIFFERENCE_STEP):
         difference = _difference(release, snapshot)
@@ -138,6 +139,9 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
         for folder, access in folders.items()
         for path in sorted((directory / folder).iterdir())
     ]
+    # A release that an earlier version made lists its files as it did then.
+    places = {entry["name"]: place for place, entry in enumerate(release.file_list)}
+    written.sort(key=lambda one: places.get(one[1].name, len(places)))
     counts = counts_of(snapshot)
     # Where labels are hidden, there are also a description and a manifest of open files alone:
     # checksums and sizes of the others would show whether guessed labels are right.

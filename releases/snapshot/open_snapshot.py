@@ -1,17 +1,28 @@
-"""The snapshot that researchers may have of a release whose test labels are hidden."""
+"""The open snapshot: what everybody may have of a release whose test labels are hidden."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from releases.snapshot.snapshot import ROWS_AT_A_TIME, Snapshot, write_header
+from releases.snapshot.snapshot import OPEN_FOLDER, TABLES, Snapshot, schema_of, write_header
 
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+
+#: Tables of which every row is open.
+_OPEN: Final = ("queries", "fixed", "vectors")
+#: Tables of which the rows of the validation queries are open.
+_LABELS: Final = ("pairs", "judgments", "model_ranks", "rounds", "pools", "boxes")
+#: The same, with those of audited queries that aren't released.
+_AUDITS: Final = ("release_audits", "audited", "seeds")
 #: The columns about the work on a query, and their values where it is withheld.
 _WORK: Final = {
     "annotators": 0,
@@ -24,67 +35,135 @@ _WORK: Final = {
 }
 
 
-def write_open_snapshot(snapshot: Snapshot) -> None:
-    """Write `snapshot.open`: of the test split no pair, no judgment, no audit, nothing of the work
-    on it, and no image that only those name. Columns are those of the snapshot, whichever version
-    wrote it.
+class OpenSnapshot(Snapshot):
+    """A snapshot without what tells labels of its test split; the one place that says what is open.
+
+        header            as it is, but that test labels are withheld
+        queries           all; of those of the test split nothing about the work on them, see _WORK
+        fixed, vectors    all: a model made them, no person
+        pairs, judgments, model_ranks, rounds, pools, boxes
+                          those of validation queries. The places of imported pairs are numbered
+                          without gaps, which would tell how many are left out
+        release_audits, audited, seeds
+                          those of validation queries, released or not
+        images            those that open pairs or fixed lists name: which images were judged for a
+                          query tells how far down its list the relevant ones lie
+
+    Certificates and figures are computed from these, and so of validation queries alone. Any other
+    table isn't open (KeyError). `rerankable_queries` alone is of the whole: which test queries have
+    a list that is fit for re-ranking is open, since methods are to re-rank it.
     """
-    there = snapshot.open
-    there.directory.mkdir()
-    header = snapshot.header_data | {"test_labels": "withheld"}
-    write_header(there.directory, header)
-    labeled = pa.array(list(snapshot.queries_of("val")), type=pa.int64())
 
-    owners = pq.read_table(snapshot.path("pairs"), columns=["query_id"])["query_id"]
-    rows = snapshot.imported_rows()[np.isin(owners, labeled)]
-    imported = np.sort(rows[rows >= 0])
+    def __init__(self, whole: Snapshot) -> None:
+        super().__init__(whole.directory.with_name(OPEN_FOLDER))
+        self.whole = whole
 
-    def copy(table: str, chosen: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
-        with (
-            pq.ParquetFile(snapshot.path(table)) as source,
-            pq.ParquetWriter(there.path(table), source.schema_arrow, compression="zstd") as target,
-        ):
-            for batch in source.iter_batches(batch_size=ROWS_AT_A_TIME):
-                target.write_batch(chosen(batch))
+    @cached_property
+    def header_data(self) -> dict[str, Any]:
+        """The whole's, but for who sees the test labels."""
+        return self.whole.header_data | {"test_labels": "withheld"}
 
-    def of_labeled(batch: pa.RecordBatch) -> pa.RecordBatch:
-        return batch.filter(pc.is_in(batch["query_id"], value_set=labeled))
+    @cached_property
+    def rerankable_queries(self) -> frozenset[int]:
+        """Of both splits."""
+        return self.whole.rerankable_queries
 
-    def numbered(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Without gaps in the rows' numbers, which would tell how many pairs are left out."""
-        batch = of_labeled(batch)
-        if "row" not in batch.schema.names:
-            return batch
-        rows = batch["row"].to_numpy()
-        places = np.where(rows < 0, -1, np.searchsorted(imported, rows))
-        place = batch.schema.get_field_index("row")
-        return batch.set_column(place, batch.schema.field(place), pa.array(places))
+    def has_table(self, name: str) -> bool:
+        """Whether the whole has it."""
+        return self.whole.has_table(name)
 
-    def without_work(batch: pa.RecordBatch) -> pa.RecordBatch:
-        known = pc.is_in(batch["query_id"], value_set=labeled)
-        for name, nothing in _WORK.items():
-            if name in batch.schema.names:
-                place = batch.schema.get_field_index(name)
-                field = batch.schema.field(place)
-                left = pc.if_else(known, batch[name], pa.scalar(nothing, field.type))
-                batch = batch.set_column(place, field, left)
+    def schema(self, name: str) -> pa.Schema:
+        """The whole's, whichever version wrote it."""
+        return self.whole.schema(name)
+
+    def count(self, name: str) -> int:
+        """How many rows are open."""
+        return int(self.table(name, [_key(name)]).num_rows)
+
+    def withholds(self, name: str) -> bool:
+        """Whether the whole has rows of a table that aren't open."""
+        return self.count(name) < self.whole.count(name)
+
+    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """What is open of a table."""
+        wanted = None if columns is None else list(dict.fromkeys([*columns, _key(name)]))
+        ids = None if name in _OPEN else self._open_ids(name)
+        for batch in self.whole.batches(name, wanted):
+            if ids is not None:
+                batch = batch.filter(_among(batch[_key(name)], ids))
+            if name == "queries":
+                batch = self._without_work(batch)
+            elif name == "pairs" and "row" in batch.schema.names:
+                rows = batch["row"].to_numpy()
+                places = np.where(rows < 0, -1, np.searchsorted(self._imported, rows))
+                batch = _replaced(batch, "row", pa.array(places))
+            yield batch if columns is None else batch.select(columns)
+
+    def dataset(self, name: str) -> Dataset:
+        """What is open of a table, in memory."""
+        from pyarrow.dataset import dataset  # imports pandas where it is installed
+
+        rows = pa.Table.from_batches(self.batches(name), schema=self.schema(name))
+        columns = schema_of(TABLES[name]).empty_table()
+        return dataset(pa.concat_tables([columns, rows], promote_options="default"))
+
+    def _open_ids(self, name: str) -> npt.NDArray[np.int64]:
+        """Of the queries, or images, whose rows are open; ascending."""
+        if name in _LABELS:
+            return self._labeled
+        if name in _AUDITS:
+            audits = self.whole.release_audits()
+            return np.array(
+                sorted({one.query_id for one in audits if one.split == "val"}), np.int64
+            )
+        return {"images": self._named}[name]
+
+    @cached_property
+    def _labeled(self) -> npt.NDArray[np.int64]:
+        return np.array(list(self.whole.queries_of("val")), dtype=np.int64)
+
+    @cached_property
+    def _named(self) -> npt.NDArray[np.int64]:
+        tables = (self.table(name, ["image_id"])["image_id"] for name in ("pairs", "fixed"))
+        return np.unique(np.concatenate([ids.to_numpy() for ids in tables]))
+
+    @cached_property
+    def _imported(self) -> npt.NDArray[np.int64]:
+        """The places of the open pairs that have one, ascending."""
+        owners = self.whole.table("pairs", ["query_id"])["query_id"].to_numpy()
+        rows = self.whole.imported_rows()[np.isin(owners, self._labeled)]
+        return np.sort(rows[rows >= 0])
+
+    def _without_work(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        known = _among(batch["query_id"], self._labeled)
+        for name in _WORK.keys() & set(batch.schema.names):
+            nothing = pa.scalar(_WORK[name], batch.schema.field(name).type)
+            batch = _replaced(batch, name, pc.if_else(known, batch[name], nothing))
         return batch
 
-    copy("queries", without_work)
-    copy("pairs", numbered)
-    copy("judgments", of_labeled)
-    copy("fixed", lambda batch: batch)
-    if snapshot.path("vectors").exists():
-        copy("vectors", lambda batch: batch)
-    for judged in ("model_ranks", "rounds", "pools", "boxes"):
-        if snapshot.path(judged).exists():
-            copy(judged, of_labeled)
-    if snapshot.path("release_audits").exists():
-        # Also of queries of that split that aren't released.
-        val = {one.query_id for one in snapshot.release_audits() if one.split == "val"}
-        chosen = pa.array(sorted(val), type=pa.int64())
-        for audited in ("release_audits", "audited", "seeds"):
-            copy(audited, lambda batch: batch.filter(pc.is_in(batch["query_id"], chosen)))
-    columns = (pq.read_table(there.path(one), columns=["image_id"]) for one in ("pairs", "fixed"))
-    named = pa.concat_tables(columns)["image_id"]
-    copy("images", lambda batch: batch.filter(pc.is_in(batch["image_id"], value_set=named)))
+
+def write_open_snapshot(snapshot: OpenSnapshot) -> None:
+    """Write it beside the whole, where `Snapshot.open` finds it."""
+    snapshot.directory.mkdir()
+    write_header(snapshot.directory, snapshot.header_data)
+    for name in filter(snapshot.has_table, TABLES):
+        schema = snapshot.schema(name)
+        with pq.ParquetWriter(snapshot.path(name), schema, compression="zstd") as file:
+            for batch in snapshot.batches(name):
+                file.write_batch(batch)
+
+
+def _key(name: str) -> str:
+    """The column by which rows of a table are open."""
+    return "image_id" if name == "images" else "query_id"
+
+
+def _among(values: pa.Array, ids: npt.NDArray[np.int64]) -> pa.Array:
+    """Which of the values are among the ascending ids."""
+    found = values.to_numpy()
+    return pa.array(np.searchsorted(ids, found, side="right") > np.searchsorted(ids, found))
+
+
+def _replaced(batch: pa.RecordBatch, name: str, values: pa.Array) -> pa.RecordBatch:
+    place = batch.schema.get_field_index(name)
+    return batch.set_column(place, batch.schema.field(place), values)

@@ -82,11 +82,11 @@ class ReleaseCertificate:
         return self.judged == self.unjudged
 
 
-def release_certificate(snapshot: Snapshot, split: str = "") -> ReleaseCertificate | None:
-    """The certificate of a release, or of one split alone; None where none of its queries was
-    audited. Memory grows with the relevant pairs alone.
+def release_certificate(snapshot: Snapshot) -> ReleaseCertificate | None:
+    """The certificate of a release; None where none of its queries was audited. Memory grows with
+    the relevant pairs alone.
     """
-    audits = [one for one in snapshot.release_audits() if split in ("", one.split)]
+    audits = list(snapshot.release_audits())
     covered = {one.query_id for one in audits if one.covers}
     if not covered:
         return None
@@ -129,11 +129,10 @@ def release_certificate(snapshot: Snapshot, split: str = "") -> ReleaseCertifica
         "possible": unjudged - negative if seeds is None or since == unjudged else unjudged,
         "confidence": confidence,
     }
-    released = snapshot.queries_of(split) if split else snapshot.labeled_queries
     return ReleaseCertificate(
         confidence=confidence,
         queries=len(covered),
-        queries_left_out=len(released.keys() - covered),
+        queries_left_out=len(snapshot.labeled_queries.keys() - covered),
         queries_besides=len(named - covered),
         keys=keys,
         fraction=fraction,

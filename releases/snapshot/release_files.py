@@ -15,9 +15,9 @@ Rows ascend by query_id, then image_id (then annotator), but for annotations and
 imported, which keep their order. Lines end in LF, the text is UTF-8. Writers stream.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TextIO
+from typing import Final
 
 from core.csv_rows import csv_field
 
@@ -73,24 +73,20 @@ class JudgmentRow:
     """Why it has this grade."""
 
 
-def write_annotations(rows: Iterable[AnnotationRow], file: TextIO) -> int:
-    """Write relevant pairs in their order; the number of rows."""
-    file.write(",".join(ANNOTATION_COLUMNS) + "\n")
-    count = 0
+def annotation_lines(rows: Iterable[AnnotationRow]) -> Iterator[str]:
+    """The file of relevant pairs, in their order."""
+    yield ",".join(ANNOTATION_COLUMNS) + "\n"
     for row in rows:
-        file.write(f"{row.query_id},{row.image_id},{csv_field(row.image_path)}\n")
-        count += 1
-    return count
+        yield f"{row.query_id},{row.image_id},{csv_field(row.image_path)}\n"
 
 
-def write_judgments(rows: Iterable[JudgmentRow], file: TextIO, *, graded: bool = False) -> int:
-    """Write judgments in ascending (query_id, image_id, annotator), with `graded` the grades too;
-    the number of rows.
+def judgment_lines(rows: Iterable[JudgmentRow], *, graded: bool = False) -> Iterator[str]:
+    """The file of judgments in ascending (query_id, image_id, annotator), with `graded` the grades
+    too.
 
     ValueError: rows out of order, or a judgment twice.
     """
-    file.write(",".join(JUDGMENT_COLUMNS + (GRADE_COLUMNS if graded else ())) + "\n")
-    count = 0
+    yield ",".join(JUDGMENT_COLUMNS + (GRADE_COLUMNS if graded else ())) + "\n"
     previous = (-1, -1, -1)
     for row in rows:
         key = (row.query_id, row.image_id, row.annotator)
@@ -98,12 +94,9 @@ def write_judgments(rows: Iterable[JudgmentRow], file: TextIO, *, graded: bool =
             raise ValueError(f"judgment {key} follows {previous}: rows must ascend")
         previous = key
         rank = "" if row.rank is None else row.rank
-        file.write(
+        grade = "" if row.grade is None else row.grade
+        yield (
             f"{row.query_id},{row.image_id},{row.relevance},annotator_{row.annotator},"
             f"{rank},{row.seconds:.3f},{row.source}"
+            + (f",{grade},{csv_field(row.reason)}\n" if graded else "\n")
         )
-        if graded:
-            file.write(f",{'' if row.grade is None else row.grade},{csv_field(row.reason)}")
-        file.write("\n")
-        count += 1
-    return count

@@ -32,10 +32,12 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -47,7 +49,7 @@ import pyarrow.parquet as pq
 from core import __version__
 from core.table_queries import query_tables
 from labeling.judging.grades import HIGHEST
-from releases.snapshot.qrels import Qrels
+from releases.snapshot.qrels import Qrels, is_rerankable
 from releases.snapshot.release_files import JudgmentRow
 
 if TYPE_CHECKING:
@@ -434,6 +436,11 @@ class Snapshot:
         return found
 
     @property
+    def labeled_splits(self) -> tuple[str, ...]:
+        """The splits whose labels the snapshot holds."""
+        return ("val",) if self.header.test_labels == "withheld" else ("val", "test")
+
+    @property
     def labeled_queries(self) -> dict[int, SnapshotQuery]:
         """The queries whose labels the snapshot holds, by id, ascending."""
         return self.queries_of("val") if self.header.test_labels == "withheld" else self.queries
@@ -445,6 +452,10 @@ class Snapshot:
         if self.header.test_labels != "hidden":
             return self
         return Snapshot(self.directory.parent / OPEN_FOLDER)
+
+    def withholds(self, name: str) -> bool:
+        """Whether it is known to leave out rows of a table."""
+        return False
 
     def queries_of(self, split: str) -> dict[int, SnapshotQuery]:
         """The queries of a split by id, ascending."""
@@ -460,6 +471,16 @@ class Snapshot:
             (query_id, image_id): relevant for query_id, image_id, relevant in labels.fetchall()
         }
 
+    @cached_property
+    def rerankable_queries(self) -> frozenset[int]:
+        """The ids of the queries whose fixed list is fit for re-ranking, see `is_rerankable`."""
+        labels = self.fixed_labels
+        return frozenset(
+            query_id
+            for query_id, images in groupby(self.fixed(), key=attrgetter("query_id"))
+            if is_rerankable(labels.get((query_id, image.image_id), False) for image in images)
+        )
+
     @property
     def statistics_path(self) -> Path:
         """Where the statistics page stores its numbers: the one file in a release's folder that is
@@ -469,7 +490,7 @@ class Snapshot:
     @cached_property
     def image_count(self) -> int:
         """How many images the snapshot has."""
-        return int(pq.read_metadata(self.path("images")).num_rows)
+        return self.count("images")
 
     def pairs(self) -> Iterator[Pair]:
         """Every judged pair, by query id and image id."""
@@ -477,10 +498,9 @@ class Snapshot:
 
     def imported_rows(self) -> npt.NDArray[np.int64]:
         """(n,) `Pair.row` of every pair, -1 throughout in snapshots without this column."""
-        with pq.ParquetFile(self.path("pairs")) as file:
-            if "row" not in file.schema_arrow.names:
-                return np.full(file.metadata.num_rows, -1)
-            rows: npt.NDArray[np.int64] = file.read(["row"])["row"].to_numpy()
+        if "row" not in self.schema("pairs").names:
+            return np.full(self.count("pairs"), -1)
+        rows: npt.NDArray[np.int64] = self.table("pairs", ["row"])["row"].to_numpy()
         return rows
 
     def judgments(self) -> Iterator[JudgmentRow]:
@@ -538,14 +558,12 @@ class Snapshot:
         stands for it. None where no query has grades."""
         if not self.graded_queries:
             return None
-        table = pq.read_table(
-            self.path("pairs"), columns=["query_id", "image_id", "relevant", "grade"]
-        )
+        table = self.table("pairs", ["query_id", "image_id", "relevant", "grade"])
         return gains_of(table, self.graded_queries)
 
     def qrels(self) -> Qrels:
         """The consensus as arrays; all queries of the release."""
-        table = pq.read_table(self.path("pairs"), columns=["query_id", "image_id", "relevant"])
+        table = self.table("pairs", ["query_id", "image_id", "relevant"])
         query_ids, image_ids, relevant = (table[name].to_numpy() for name in table.column_names)
         return Qrels.from_arrays(self.queries, query_ids, image_ids, relevant, self.gains())
 
@@ -564,16 +582,40 @@ class Snapshot:
         named = {name: self.dataset(name) for name in TABLES if name in statement}
         return query_tables(statement, named, **values)
 
+    def has_table(self, name: str) -> bool:
+        """Whether a table is there: earlier versions wrote fewer, and imported benchmarks have
+        fewer."""
+        return self.path(name).exists()
+
+    def schema(self, name: str) -> pa.Schema:
+        """A table's columns."""
+        return pq.read_schema(self.path(name))
+
+    def count(self, name: str) -> int:
+        """How many rows a table has."""
+        return int(pq.read_metadata(self.path(name)).num_rows)
+
+    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """A table piece by piece: the columns named, in that order, or all."""
+        with pq.ParquetFile(self.path(name)) as file:
+            for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME, columns=columns):
+                yield batch if columns is None else batch.select(columns)
+
+    def table(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """A table's columns as a whole."""
+        schema = pa.schema([self.schema(name).field(column) for column in columns])
+        return pa.Table.from_batches(self.batches(name, columns), schema=schema)
+
+    def rows(self, name: str, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+        """A table's rows, of the columns named or of all, without holding them."""
+        for batch in self.batches(name, columns):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
     def _rows_if_any(self, table: str, row: type[Row]) -> Iterator[Row]:
-        """None where an earlier version wrote the snapshot, or a benchmark was imported."""
-        return self._rows(table, row) if self.path(table).exists() else iter(())
+        return self._rows(table, row) if self.has_table(table) else iter(())
 
     def _rows(self, table: str, row: type[Row]) -> Iterator[Row]:
-        with pq.ParquetFile(self.path(table)) as file:
-            for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME):
-                columns = [column.to_pylist() for column in batch.columns]
-                for values in zip(*columns, strict=True):
-                    yield row(*values)
+        return (row(*values) for values in self.rows(table))
 
 
 class SnapshotWriter:

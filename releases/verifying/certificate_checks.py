@@ -25,6 +25,7 @@ from releases.formats.certificates import (
 )
 from releases.formats.writing import csv_value
 from releases.snapshot.certificates import UNANIMOUS, audits, certificate
+from releases.snapshot.open_snapshot import OpenSnapshot
 from releases.snapshot.release_certificate import release_certificate
 from releases.snapshot.release_files import SNAPSHOT_FOLDER
 from releases.snapshot.snapshot import (
@@ -43,10 +44,10 @@ _FOLDERS: Final = {
     SNAPSHOT_FOLDER: (CERTIFICATES_FILE, VAL_CERTIFICATES_FILE),
     OPEN_FOLDER: (VAL_CERTIFICATES_FILE,),
 }
-#: The files of the release's own certificate, with the split of each.
+#: The files of the release's own certificate.
 _RELEASE_FILES: Final = {
-    SNAPSHOT_FOLDER: {RELEASE_CERTIFICATE_FILE: "", VAL_RELEASE_CERTIFICATE_FILE: "val"},
-    OPEN_FOLDER: {VAL_RELEASE_CERTIFICATE_FILE: "val"},
+    SNAPSHOT_FOLDER: (RELEASE_CERTIFICATE_FILE, VAL_RELEASE_CERTIFICATE_FILE),
+    OPEN_FOLDER: (VAL_RELEASE_CERTIFICATE_FILE,),
 }
 
 
@@ -251,7 +252,7 @@ def _of_query(
 
 
 def _release_check(
-    snapshot: Snapshot, directory: Path, files: dict[str, str], checks: CertificateChecks
+    snapshot: Snapshot, directory: Path, files: Sequence[str], checks: CertificateChecks
 ) -> None:
     """Check the release's own certificate; adds the result to `checks`."""
     audits: dict[tuple[int, int], ReleasedAudit] = {}
@@ -279,8 +280,9 @@ def _release_check(
     for audit in audits.values():
         if audit.covers and audit.query_id not in snapshot.labeled_queries:
             checks.differences.append(f"query {audit.query_id}: audited, but not in the release")
-    for name, split in files.items():
-        computed = release_certificate(snapshot, split)
+    for name in files:
+        of_val = name == VAL_RELEASE_CERTIFICATE_FILE
+        computed = release_certificate(OpenSnapshot(snapshot) if of_val else snapshot)
         expected = None if computed is None else json.loads(json.dumps(asdict(computed)))
         path = directory / name
         stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None

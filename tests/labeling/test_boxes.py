@@ -19,14 +19,14 @@ from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from releases.formats import boxes as boxes_format
 from releases.making.labels import released_boxes
-from releases.snapshot.open_snapshot import write_open_snapshot
+from releases.snapshot.open_snapshot import OpenSnapshot, write_open_snapshot
 from releases.snapshot.snapshot import ReleasedBox
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
 from tests.conftest import client_of, person
 from tests.labeling.conftest import FIRST_ID, make_images, make_species
 from tests.labeling.judging import judge
-from tests.releases.snapshots import header, image, no_image_files, pair, query, write_snapshot
+from tests.releases.snapshots import format_files, header, image, pair, query, write_snapshot
 
 pytestmark = pytest.mark.django_db
 
@@ -256,7 +256,7 @@ def test_pycocotools_reads_and_scores_a_release(tmp_path, complete, annotator):
         pairs=[pair(number, FIRST_ID + at, True) for at in range(3)],
         boxes=boxes,
     )
-    files = boxes_format.write(snapshot, tmp_path, no_image_files)
+    files = format_files(boxes_format.write, snapshot, tmp_path)
     assert [(one.name, one.access) for one in files] == [
         ("coco/boxes.json", "labels"), ("coco/boxes_val.json", "open")
     ]  # fmt: skip
@@ -273,5 +273,5 @@ def test_pycocotools_reads_and_scores_a_release(tmp_path, complete, annotator):
         scored.accumulate()
         scored.summarize()
         assert scored.stats[0] == pytest.approx(precision, abs=0.01)
-    write_open_snapshot(snapshot)
+    write_open_snapshot(OpenSnapshot(snapshot))
     assert {one.query_id for one in snapshot.open.boxes()} == {number}

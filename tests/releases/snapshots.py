@@ -15,7 +15,8 @@ from typing import Any
 
 from PIL import Image
 
-from releases.formats.base import ImageFiles
+from releases.formats.base import ImageFiles, Writer, WrittenFile, format_write
+from releases.snapshot.open_snapshot import OpenSnapshot
 from releases.snapshot.release_files import JudgmentRow
 from releases.snapshot.snapshot import (
     AuditedImage,
@@ -314,6 +315,13 @@ def toy_snapshot(
 def no_image_files(image_id: int, file_name: str, sha256: str) -> bytes | None:
     """Finds no image's file."""
     return None
+
+
+def format_files(
+    write: Writer, snapshot: Snapshot, directory: Path, image_files: ImageFiles = no_image_files
+) -> list[WrittenFile]:
+    """Write the files of one format below `directory`; by name."""
+    return format_write(write, OpenSnapshot(snapshot), directory, image_files)
 
 
 def toy_image_files(directory: Path, count: int) -> tuple[ImageFiles, list[str]]:

@@ -12,9 +12,8 @@ import pytest
 from releases.formats.base import Access
 from releases.formats.beir import write
 from releases.importing.layout_files import LayoutRefused, layout_read
-from releases.snapshot.open_snapshot import write_open_snapshot
 from tests.releases.layouts import CORPUS, FOX_QUERY, HEADER, OWL, write_beir
-from tests.releases.snapshots import COMMAS, UNJUDGED, no_image_files, toy_pairs, toy_snapshot
+from tests.releases.snapshots import COMMAS, UNJUDGED, format_files, toy_pairs, toy_snapshot
 
 pytestmark = pytest.mark.pure
 
@@ -36,7 +35,7 @@ def qrels(path: Path) -> dict[str, dict[str, int]]:
 
 
 def test_a_release_is_read_as_beirs_loader_does(tmp_path: Path) -> None:
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    files = format_files(write, toy_snapshot(tmp_path / "snapshot"), tmp_path)
     assert {(file.name, file.access) for file in files} == {
         ("beir/corpus.jsonl", Access.OPEN),
         ("beir/queries.jsonl", Access.OPEN),
@@ -60,9 +59,7 @@ def test_a_release_is_read_as_beirs_loader_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize("test_labels", ["public", "hidden"])
 def test_what_goes_out_comes_in_again(tmp_path: Path, test_labels: str) -> None:
     snapshot = toy_snapshot(tmp_path / "snapshot", test_labels=test_labels)
-    if test_labels == "hidden":
-        write_open_snapshot(snapshot)
-    write(snapshot, tmp_path, no_image_files)
+    format_files(write, snapshot, tmp_path)
     layout = layout_read(tmp_path / "beir")
     splits = {one.query.query_id: one.query.split for one in layout.queries}
     assert splits == {3: "val", 8: "test", 13: "test", 21: "val", 34: "test"}

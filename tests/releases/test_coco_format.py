@@ -9,7 +9,7 @@ from releases.formats.base import Access
 from releases.formats.coco import write
 from retrieval.importing.coco import CocoSource
 from tests.releases.photos import photo_snapshot
-from tests.releases.snapshots import empty_snapshot, no_image_files, toy_snapshot
+from tests.releases.snapshots import empty_snapshot, format_files, toy_snapshot
 
 pytestmark = pytest.mark.pure
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.pure
 @pytest.fixture
 def path(tmp_path):
     """The toy snapshot's file."""
-    (file,) = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    (file,) = format_files(write, toy_snapshot(tmp_path / "snapshot"), tmp_path)
     assert (file.name, file.access) == ("coco/images.json", Access.OPEN)
     return tmp_path / file.name
 
@@ -70,14 +70,14 @@ def test_pycocotools_reads_images_species_and_licenses(path):
 
 
 def test_a_release_with_nothing_is_a_document(tmp_path):
-    write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    format_files(write, empty_snapshot(tmp_path / "snapshot"), tmp_path)
     coco = COCO(str(tmp_path / "coco/images.json"))
     assert coco.getImgIds() == coco.getCatIds() == coco.getAnnIds() == []
 
 
 def test_real_photographs_come_out_as_they_went_in(tmp_path, shared_dir):
     snapshot, _ = photo_snapshot(tmp_path / "snapshot", shared_dir / "photos", changes={})
-    write(snapshot, tmp_path, no_image_files)
+    format_files(write, snapshot, tmp_path)
     refusals = []
     before = CocoSource(shared_dir / "photos/train.json", refusals.append)
     after = CocoSource(tmp_path / "coco/images.json", refusals.append)

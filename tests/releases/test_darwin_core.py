@@ -12,9 +12,9 @@ from releases.formats.base import Access
 from releases.formats.darwin_core import write
 from tests.releases.photos import photo_snapshot
 from tests.releases.snapshots import (
+    format_files,
     header,
     image,
-    no_image_files,
     pair,
     query,
     toy_snapshot,
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.pure
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("written")
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    files = format_files(write, toy_snapshot(tmp_path / "snapshot"), tmp_path)
     names = ("eml.xml", "measurement.csv", "meta.xml", "multimedia.csv", "occurrence.csv")
     assert sorted((file.name, file.access) for file in files) == [
         *((f"darwin_core/all/{name}", Access.LABELS) for name in names),
@@ -135,7 +135,7 @@ def small(folder, images, **values):
         pairs=[pair(3, one.image_id, place == 0) for place, one in enumerate(images)],
         images=images,
     )
-    write(snapshot, folder, no_image_files)
+    format_files(write, snapshot, folder)
     return opened(folder / "darwin_core/val")
 
 
@@ -194,7 +194,7 @@ def test_metadata_have_the_structure_of_the_profile(written):
 
 def test_real_photographs_as_observations(tmp_path, shared_dir):
     snapshot, _ = photo_snapshot(tmp_path / "snapshot", shared_dir / "photos", changes={})
-    write(snapshot, tmp_path, no_image_files)
+    format_files(write, snapshot, tmp_path)
     found = opened(tmp_path / "darwin_core/all")
     judged = {str(one.image_id) for one in snapshot.pairs()}
     assert set(found) == judged

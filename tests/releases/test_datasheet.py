@@ -8,9 +8,9 @@ from releases.formats.base import Access
 from releases.formats.datasheet import write
 from tests.releases.snapshots import (
     empty_snapshot,
+    format_files,
     header,
     image,
-    no_image_files,
     pair,
     query,
     toy_snapshot,
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.pure
 
 def sheet(snapshot, directory):
     """The datasheet's answers by question."""
-    (file,) = write(snapshot, directory, no_image_files)
+    (file,) = format_files(write, snapshot, directory)
     assert (file.name, file.access) == ("DATASHEET.md", Access.OPEN)
     text = (directory / file.name).read_text(encoding="utf-8")
     parts = re.split(r"^\*\*(.+?)\*\*$", re.sub(r"^## .*$", "", text, flags=re.M), flags=re.M)
@@ -118,7 +118,7 @@ def test_names_are_no_markup(tmp_path):
     snapshot = write_snapshot(
         tmp_path / "snapshot", header=header(name="<b>*A*</b>\n# B | [c](d)", made_by="__ada__")
     )
-    write(snapshot, tmp_path, no_image_files)
+    format_files(write, snapshot, tmp_path)
     text = (tmp_path / "DATASHEET.md").read_text(encoding="utf-8")
     assert text.startswith(
         "# Datasheet of \\<b\\>\\*A\\*\\</b\\> \\# B \\| \\[c\\](d), version 2\n"
@@ -164,7 +164,7 @@ def test_what_was_left_open_is_counted_and_listed_with_its_reason(tmp_path):
         query(13),
     ]
     snapshot = write_snapshot(tmp_path / "snapshot", header=header(), queries=queries)
-    files = write(snapshot, tmp_path, no_image_files)
+    files = format_files(write, snapshot, tmp_path)
     assert [(file.name, file.access) for file in files[1:]] == [
         ("left_open.csv", Access.LABELS),
         ("left_open_val.csv", Access.OPEN),

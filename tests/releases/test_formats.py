@@ -11,10 +11,10 @@ import pytest
 from releases.formats.base import Access
 from releases.formats.registry import all_formats
 from releases.formats.writing import csv_value, spreadsheet_text
-from releases.snapshot.open_snapshot import write_open_snapshot
 from releases.snapshot.snapshot import FixedImage
 from tests.releases.snapshots import (
     empty_snapshot,
+    format_files,
     header,
     image,
     no_image_files,
@@ -31,7 +31,11 @@ pytestmark = pytest.mark.pure
 def write_all(snapshot, directory, pictures=no_image_files):
     """Write every format below `directory`; the files by name."""
     directory.mkdir()
-    files = [file for one in all_formats() for file in one.write(snapshot, directory, pictures)]
+    files = [
+        file
+        for one in all_formats()
+        for file in format_files(one.write, snapshot, directory, pictures)
+    ]
     names = [file.name for file in files]
     assert len(set(names)) == len(names)
     there = {path.relative_to(directory).as_posix() for path in directory.rglob("*.*")}
@@ -56,7 +60,8 @@ def test_equal_snapshots_give_equal_bytes(tmp_path):
     assert len(digests(tmp_path / "a")) > 25
 
 
-def test_a_changed_label_changes_only_files_that_hold_labels(tmp_path):
+@pytest.mark.parametrize("test_labels", ["public", "hidden"])
+def test_a_changed_label_changes_only_files_that_hold_labels(tmp_path, test_labels):
     """Open files don't depend on what was judged relevant in the test split."""
     queries = [query(1, "a fox", split="val"), query(2, "a stork")]
     images = [image(number) for number in range(1, 9)]
@@ -72,8 +77,8 @@ def test_a_changed_label_changes_only_files_that_hold_labels(tmp_path):
             FixedImage(query_id, rank, rank, 0.5) for query_id in (1, 2) for rank in range(1, 9)
         ]
         snapshot = write_snapshot(
-            tmp_path / f"snapshot-{name}", header=header(), queries=queries, pairs=pairs,
-            images=images, fixed=fixed,
+            tmp_path / f"snapshot-{name}", header=header(test_labels=test_labels), queries=queries,
+            pairs=pairs, images=images, fixed=fixed,
         )  # fmt: skip
         files = write_all(snapshot, tmp_path / name)
         found[name] = digests(tmp_path / name)
@@ -101,7 +106,6 @@ def test_open_lists_have_no_image_that_hidden_judgments_alone_name(tmp_path):
         images=[image(number, source_id=f"photo-{number}") for number in (1, 2, 3)],
         fixed=[FixedImage(2, 1, 2, 0.5)],
     )
-    write_open_snapshot(snapshot)
     files = write_all(snapshot, tmp_path / "out")
     lists = {
         name: set(map(int, re.findall(r"photo-(\d)", _text(tmp_path / "out" / name))))
@@ -127,6 +131,19 @@ def _text(path):
     if path.suffix == ".parquet":
         return str(pq.read_table(path).to_pylist())
     return path.read_text(encoding="utf-8")
+
+
+def test_what_only_hidden_labels_fill_is_not_open(tmp_path):
+    """A writer that gives a file of test labels a name that its open run left free."""
+    snapshot = toy_snapshot(tmp_path / "snapshot", test_labels="hidden")
+
+    def write(part, files):
+        path = files.new_path("labels.txt")
+        if path and "test" in part.labeled_splits:
+            path.write_text("8 1 1")
+
+    [file] = format_files(write, snapshot, tmp_path)
+    assert (file.name, file.access) == ("labels.txt", Access.LABELS)
 
 
 def test_a_release_with_nothing_can_be_written(tmp_path):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from releases.formats import image_files as image_files_module
+from releases.formats import parquet
 from releases.formats.base import Access
 from releases.formats.huggingface import write
 from releases.snapshot.snapshot import FixedImage
@@ -20,9 +20,9 @@ from tests.releases.snapshots import (
     LINES,
     UNJUDGED,
     empty_snapshot,
+    format_files,
     header,
     image,
-    no_image_files,
     pair,
     query,
     toy_image_files,
@@ -56,7 +56,7 @@ def load(tmp_path, monkeypatch):
 
 
 def test_queries_labels_images_and_fixed_lists_are_read(tmp_path, load):
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    files = format_files(write, toy_snapshot(tmp_path / "snapshot"), tmp_path)
     queries = load("queries")
     assert {split: part["text"][:] for split, part in queries.items()} == {
         "validation": [COMMAS, ALL_RELEVANT],
@@ -112,7 +112,7 @@ def test_a_configuration_of_withheld_files_alone_doesnt_hide_the_others(tmp_path
         pairs=[pair(3, 7, True)],
         images=[image(7)],
     )
-    files = write(snapshot, tmp_path, no_image_files)
+    files = format_files(write, snapshot, tmp_path)
     assert {split: len(part) for split, part in load("qrels").items()} == {"test": 1}
     assert list(load("corpus")) == ["corpus"]
     for file in files:
@@ -125,8 +125,8 @@ def test_a_configuration_of_withheld_files_alone_doesnt_hide_the_others(tmp_path
 def test_images_whose_license_allows_it_are_the_files_unchanged(tmp_path, load):
     find, digests = toy_image_files(tmp_path / "pictures", 9)
     snapshot = toy_snapshot(tmp_path / "snapshot", digests=digests, include_images=True)
-    files = write(snapshot, tmp_path, find)
-    assert files[-1].name == "huggingface/refused_images.csv"
+    files = format_files(write, snapshot, tmp_path, find)
+    assert "huggingface/refused_images.csv" in {file.name for file in files}
     images = load("images")["images"]
     assert images["image_id"][:] == [1, 2, 5, 6, 7, 9]
     assert images[2]["image"].size == (10, 8)
@@ -138,7 +138,7 @@ def test_images_whose_license_allows_it_are_the_files_unchanged(tmp_path, load):
     for row in raw:
         source = find(row["image_id"], "", digests[row["image_id"] - 1])
         assert row["image"]["bytes"] == source
-    refused = pd.read_csv(tmp_path / files[-1].name, keep_default_na=False)
+    refused = pd.read_csv(tmp_path / "huggingface/refused_images.csv", keep_default_na=False)
     assert dict(zip(refused["image_id"], refused["reason"], strict=True)) == {
         3: "all rights are reserved",
         4: "no licence is given",
@@ -181,7 +181,7 @@ def test_inquires_scripts_for_reranking_find_what_they_load(tmp_path, load, monk
             for rank, one in enumerate(range(8, 0, -1), start=1)
         ],
     )
-    write(snapshot, tmp_path, find)
+    format_files(write, snapshot, tmp_path, find)
     import datasets
 
     # They are started where a folder of this name is.
@@ -205,10 +205,14 @@ def test_inquires_scripts_for_reranking_find_what_they_load(tmp_path, load, monk
 def test_many_images_are_several_files(tmp_path, load, monkeypatch):
     find, digests = toy_image_files(tmp_path / "pictures", 9)
     size = len(find(1, "", digests[0]))
-    monkeypatch.setattr(image_files_module, "ROWS_A_GROUP", 2)
-    monkeypatch.setattr(image_files_module, "BYTES_A_SHARD", 3 * size)
+    monkeypatch.setattr(parquet, "ROWS_A_GROUP", 2)
+    monkeypatch.setattr(parquet, "BYTES_A_SHARD", 3 * size)
     snapshot = toy_snapshot(tmp_path / "snapshot", digests=digests, include_images=True)
-    names = [file.name for file in write(snapshot, tmp_path, find) if "/images/" in file.name]
+    names = [
+        file.name
+        for file in format_files(write, snapshot, tmp_path, find)
+        if "/images/" in file.name
+    ]
     assert names == [
         "huggingface/images/data/images-00000-of-00002.parquet",
         "huggingface/images/data/images-00001-of-00002.parquet",
@@ -218,7 +222,7 @@ def test_many_images_are_several_files(tmp_path, load, monkeypatch):
 
 def test_without_an_image_that_may_be_passed_on_there_is_no_configuration(tmp_path, load):
     snapshot = toy_snapshot(tmp_path / "snapshot", include_images=True)
-    names = [file.name for file in write(snapshot, tmp_path, no_image_files)]
+    names = [file.name for file in format_files(write, snapshot, tmp_path)]
     assert not any("/images/" in name for name in names)
     assert len(pd.read_csv(tmp_path / "huggingface/refused_images.csv")) == 12
     with pytest.raises(ValueError, match="images"):
@@ -231,12 +235,12 @@ def test_without_images_requested_none_are_looked_for(tmp_path):
     def refuse(*image):
         raise AssertionError(image)
 
-    names = [file.name for file in write(snapshot, tmp_path, refuse)]
+    names = [file.name for file in format_files(write, snapshot, tmp_path, refuse)]
     assert not any("images" in name for name in names)
 
 
 def test_a_release_with_nothing_is_a_card(tmp_path):
-    files = write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    files = format_files(write, empty_snapshot(tmp_path / "snapshot"), tmp_path)
     assert [file.name for file in files] == ["huggingface/README.md"]
     assert "configs:" not in (tmp_path / files[0].name).read_text(encoding="utf-8")
 
@@ -246,7 +250,7 @@ def test_real_photographs_are_decoded(tmp_path, load, shared_dir):
     snapshot, find = photo_snapshot(
         tmp_path / "snapshot", shared_dir / "photos", changes=allowed, include_images=True
     )
-    write(snapshot, tmp_path, find)
+    format_files(write, snapshot, tmp_path, find)
     images = load("images")["images"]
     assert len(images) == 127
     known = {one.image_id: one for one in snapshot.images()}

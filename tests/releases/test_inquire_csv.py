@@ -9,14 +9,14 @@ import pytest
 from labeling.queries.files import read_queries
 from releases.formats.base import Access
 from releases.formats.inquire_csv import write
-from releases.snapshot.release_files import JudgmentRow, write_judgments
+from releases.snapshot.release_files import JudgmentRow, judgment_lines
 from tests.releases.snapshots import (
     COMMAS,
     FORMULA,
     LINES,
     empty_snapshot,
+    format_files,
     header,
-    no_image_files,
     query,
     toy_snapshot,
     write_snapshot,
@@ -30,7 +30,7 @@ QUERY_HEADER = ",query_id,query_text,supercategory,category,iconic_group\n"
 @pytest.fixture
 def written(tmp_path):
     """The folder with the toy snapshot's files."""
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    files = format_files(write, toy_snapshot(tmp_path / "snapshot"), tmp_path)
     assert {(file.name, file.access) for file in files} == {
         ("inquire_queries_val.csv", Access.OPEN),
         ("inquire_queries_test.csv", Access.OPEN),
@@ -92,7 +92,7 @@ def test_judgments_are_those_of_every_person(written):
 
 
 def test_without_queries_there_are_headers(tmp_path):
-    write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    format_files(write, empty_snapshot(tmp_path / "snapshot"), tmp_path)
     assert text(tmp_path / "inquire_queries_val.csv") == QUERY_HEADER
     assert text(tmp_path / "inquire_annotations.csv") == "query_id,image_id,image_path\n"
     assert len(text(tmp_path / "judgments.csv").splitlines()) == 1
@@ -105,7 +105,7 @@ def test_indexes_and_places_of_imported_files_are_kept(tmp_path):
         query(8, "c", split="val"),
     ]
     snapshot = write_snapshot(tmp_path / "snapshot", header=header(), queries=queries)
-    write(snapshot, tmp_path, no_image_files)
+    format_files(write, snapshot, tmp_path)
     lines = text(tmp_path / "inquire_queries_val.csv").splitlines()
     assert [line.split(",")[:3] for line in lines[1:]] == [
         ["9", "5", "b"],
@@ -133,7 +133,7 @@ def test_the_released_inquire_files_come_out_unchanged_where_their_order_is_know
     for folder, rows in (("placed", queries), ("not", [replace(one, row=-1) for one in queries])):
         snapshot = write_snapshot(tmp_path / f"{folder} s", header=header(), queries=rows)
         (tmp_path / folder).mkdir()
-        write(snapshot, tmp_path / folder, no_image_files)
+        format_files(write, snapshot, tmp_path / folder)
     val, test = originals
     for name in originals:
         assert (tmp_path / "placed" / name).read_bytes() == originals[name]
@@ -147,4 +147,4 @@ def test_the_released_inquire_files_come_out_unchanged_where_their_order_is_know
 def test_rows_of_judgments_must_ascend():
     judgments = [JudgmentRow(3, 7, "unsure", number, 1, 0, "list") for number in (2, 1)]
     with pytest.raises(ValueError, match="rows must ascend"):
-        write_judgments(judgments, io.StringIO())
+        list(judgment_lines(judgments))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from releases.snapshot.open_snapshot import write_open_snapshot
+from releases.snapshot.open_snapshot import OpenSnapshot, write_open_snapshot
 from releases.snapshot.snapshot import (
     TABLES,
     AuditedImage,
@@ -62,7 +62,7 @@ def whole(tmp_path: Path) -> Snapshot:
 
 
 def test_it_has_nothing_of_the_labels_of_the_test_split(whole: Snapshot) -> None:
-    write_open_snapshot(whole)
+    write_open_snapshot(OpenSnapshot(whole))
     seen = {
         name: set(pq.read_table(whole.open.path(name))["query_id"].to_pylist())
         for name in TABLES

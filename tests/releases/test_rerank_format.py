@@ -10,9 +10,9 @@ from releases.snapshot.snapshot import FixedImage
 from tests.releases.snapshots import (
     COMMAS,
     FORMULA,
+    format_files,
     header,
     image,
-    no_image_files,
     pair,
     query,
     toy_snapshot,
@@ -31,7 +31,7 @@ def test_at_least_one_and_at_most_half_must_be_relevant():
 
 
 def test_the_lists_that_are_fit_are_written(tmp_path):
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    files = format_files(write, toy_snapshot(tmp_path / "snapshot"), tmp_path)
     assert {(file.name, file.access) for file in files} == {
         ("inquire_rerank/val.csv", Access.OPEN),
         ("inquire_rerank/test.csv", Access.LABELS),
@@ -88,7 +88,7 @@ def test_a_full_list_of_one_hundred(tmp_path):
         tmp_path / "snapshot", header=header(), queries=[query(1, "a"), query(2, "b")], pairs=pairs,
         images=images, fixed=fixed,
     )  # fmt: skip
-    write(snapshot, tmp_path, no_image_files)
+    format_files(write, snapshot, tmp_path)
     frame = pd.read_csv(tmp_path / "inquire_rerank/test.csv")
     assert frame["query_id"].unique().tolist() == [1]
     assert len(frame) == 100
@@ -98,5 +98,5 @@ def test_a_full_list_of_one_hundred(tmp_path):
 
 def test_without_fixed_lists_there_are_no_files(tmp_path):
     snapshot = toy_snapshot(tmp_path / "snapshot", fixed=False)
-    assert write(snapshot, tmp_path, no_image_files) == []
+    assert format_files(write, snapshot, tmp_path) == []
     assert not (tmp_path / "inquire_rerank").exists()

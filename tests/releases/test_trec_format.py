@@ -14,8 +14,8 @@ from releases.snapshot.release_files import QUERY_FILES
 from tests.releases.snapshots import (
     FORMULA,
     empty_snapshot,
+    format_files,
     header,
-    no_image_files,
     query,
     toy_snapshot,
     write_snapshot,
@@ -51,7 +51,7 @@ class Topics(HTMLParser):
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("written")
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    files = format_files(write, toy_snapshot(tmp_path / "snapshot"), tmp_path)
     assert {(file.name, file.access) for file in files} == {
         ("trec/topics.tsv", Access.OPEN),
         ("trec/topics_val.trec", Access.OPEN),
@@ -110,10 +110,10 @@ def test_the_250_queries_of_inquire_are_topics(tmp_path, shared_dir):
         with (shared_dir / "inquire" / name).open("rb") as file:
             texts |= {row.query_id: row.query_text for row in read_queries(file, name=name)[0]}
     queries = [query(query_id, text) for query_id, text in sorted(texts.items())]
-    write(
+    format_files(
+        write,
         write_snapshot(tmp_path / "snapshot", header=header(), queries=queries),
         tmp_path,
-        no_image_files,
     )
     topics = Topics((tmp_path / "trec/topics_test.trec").read_text(encoding="utf-8")).topics
     assert {int(topic["num"].split()[1]): topic["title"] for topic in topics} == {
@@ -123,5 +123,5 @@ def test_the_250_queries_of_inquire_are_topics(tmp_path, shared_dir):
 
 
 def test_without_queries_the_files_are_empty(tmp_path):
-    files = write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    files = format_files(write, empty_snapshot(tmp_path / "snapshot"), tmp_path)
     assert [(tmp_path / file.name).read_bytes() for file in files] == [b""] * 5

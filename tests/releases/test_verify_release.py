@@ -12,7 +12,8 @@ from django.core.management import CommandError, call_command
 
 from labeling.queries.models import Query
 from releases.making import services
-from releases.making.files import file_sha256
+from releases.making.files import file_sha256, file_steps, files_write
+from releases.making.progress import Progress
 from releases.making.services import Finding, ReleaseUnusable, release_verify
 from releases.models import Release
 from releases.snapshot.snapshot import (
@@ -141,3 +142,14 @@ def test_what_comes_out_differently_is_named(release: Release) -> None:
     found = {one.name: one.problem for one in release_verify(release=release)}
     differs = "comes out differently from the snapshot"
     assert found == {"judgments.csv": differs}
+
+
+def test_files_are_listed_in_the_order_in_which_they_were(release: Release, tmp_path: Path) -> None:
+    release.file_list = [*reversed(release.file_list[:4]), *release.file_list[4:]]
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "snapshot").symlink_to(release.snapshot_directory)
+    again = files_write(
+        release=release, directory=tmp_path / "again", progress=Progress(file_steps())
+    )
+    names = [entry["name"] for entry in again.file_list]
+    assert names == [entry["name"] for entry in release.file_list]

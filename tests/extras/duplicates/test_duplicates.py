@@ -18,7 +18,7 @@ from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_withdraw
 from retrieval.images.storage import image_store
-from tests.releases.snapshots import no_image_files, toy_snapshot
+from tests.releases.snapshots import format_files, toy_snapshot
 from tests.retrieval.making import embed_rows, encoded, image_row, scene
 
 NOON = datetime(2021, 5, 1, 12, tzinfo=UTC)
@@ -138,7 +138,7 @@ def test_the_datasheet_tells_what_was_decided(tmp_path: Path) -> None:
         ("b", {"duplicates": {"found": 9, "kept": 2, "one": 3, "withdrawn": 1}}),
     ):
         snapshot = toy_snapshot(tmp_path / name, **more)
-        write_datasheet(snapshot, tmp_path / f"out-{name}", no_image_files)
+        format_files(write_datasheet, snapshot, tmp_path / f"out-{name}")
         texts.append((tmp_path / f"out-{name}" / "DATASHEET.md").read_text())
     assert "near-duplicate" not in texts[0]
     words = "corpus: 9. Reviewers kept 2 whole, kept one image of 3, and withdrew 1 whole"

@@ -17,7 +17,7 @@ from labeling.queries.models import Query
 from retrieval.corpus.models import Image, ImageWithdrawal
 from tests.labeling.conftest import FIRST_ID, make_species
 from tests.releases.complete_queries import complete_query, make_corpus
-from tests.releases.snapshots import header, image, pair, query, write_snapshot
+from tests.releases.snapshots import format_files, header, image, pair, query, write_snapshot
 
 pytestmark = pytest.mark.django_db
 
@@ -105,7 +105,7 @@ def test_a_release_has_the_same_of_what_was_judged(tmp_path: Path) -> None:
     snapshot = write_snapshot(
         tmp_path / "s", header=header(), queries=queries, images=images, pairs=pairs
     )
-    files = release_file.write(snapshot, tmp_path / "out", lambda *given: None)
+    files = format_files(release_file.write, snapshot, tmp_path / "out")
     assert [(one.name, one.access) for one in files] == [
         ("nature.csv", "labels"), ("nature_val.csv", "open")
     ]  # fmt: skip
