@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from core.errors import Conflict
+from core.errors import Conflict, Refused
 
 StepHandler = Callable[[Any, float], bool]
 
@@ -18,7 +18,7 @@ HANDLERS: dict[str, StepHandler] = {}
 _worker_counts: list[Callable[[], int]] = []
 
 
-class UnknownJobKind(LookupError):
+class UnknownJobKind(Refused):
     """No handler is registered for a job's kind."""
 
 

@@ -20,7 +20,7 @@ from django.db.models import F, Func, JSONField, Value
 from django.db.models.functions import Coalesce, Now
 
 from core.errors import Refused
-from core.jobs.kinds import JobCanceled, UnknownJobKind, handler_for
+from core.jobs.kinds import JobCanceled, handler_for
 from core.jobs.models import Job, JobItemError
 from core.locks import lock_key, try_session_lock
 from core.log_lines import lines_of_job
@@ -221,7 +221,7 @@ def _turn_work(job: Job) -> Slice:
             full = f"{DISK_FULL.sentence} The job goes on when there is room."
             _note_trouble(job, full if outage is DISK_FULL else str(error).strip())
             return Slice.LATER
-        if isinstance(error, Refused | UnknownJobKind):
+        if isinstance(error, Refused):
             return _fail(job, str(error))
         logger.exception("Job %s failed", job.pk)
         return _fail(job, f"{type(error).__name__}: {error}")
