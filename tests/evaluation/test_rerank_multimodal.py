@@ -182,7 +182,7 @@ def test_the_same_choice_again_takes_up_a_run_that_stopped(release, first, serve
     again = begun(release, first, 2, server.url, rpm=6000)
     assert (again.pk, again.endpoint["rpm"]) == (run.pk, 6000)
     assert worked(again).state == "done"
-    with pytest.raises(ValidationError, match=f"This is run {run.pk} and ready"):
+    with pytest.raises(ValidationError, match=f"Run {run.pk} is ready with this choice"):
         begun(release, first, 2, server.url)
 
 
