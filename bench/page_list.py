@@ -131,6 +131,7 @@ _PAGES: Final = {
       Bias of a release                  /releases/{release}/bias/
       Submission to a release            /releases/{release}/submit/
       API: release                       /api/releases/{release}/
+      API: correlations of a release     /api/releases/{release}/correlations/
       API: runs on a release             /api/releases/{release}/runs/
     """,
     "admin": """

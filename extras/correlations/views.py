@@ -3,7 +3,6 @@ somebody sends."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,25 +14,24 @@ from django.views.decorators.http import require_http_methods
 
 from core.access import require_evaluator
 from core.address_choices import chosen
-from evaluation.leaderboard.board import SPLITS, Board
+from evaluation.leaderboard.board import SPLITS
 from evaluation.leaderboard.choice import read_measure, visible
-from evaluation.leaderboard.selectors import BoardRuns, board_runs, cached, version_board
+from evaluation.leaderboard.selectors import board_runs
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
-from evaluation.scoring.measures import HEADLINES, mean_title
 from extras.correlations.matrix import Correlations, correlations, read_scores
-from releases.access import other_versions
+from extras.correlations.selectors import (
+    between_measures,
+    between_versions,
+    columns_of,
+    labeled_splits,
+)
 from releases.models import Release
 
 #: Fewer runs than this put in order say nothing.
 FEWEST: Final = 3
 #: The paper marks what is above it.
 HIGH: Final = 0.8
-#: Unless others are chosen, those of Table 5 that there are here.
-USUAL: Final = {
-    Run.Task.FULL: (*HEADLINES["full"], "P@1", "R@1", "R@5", "R@10", "Rprec", "AP@R"),
-    Run.Task.RERANK: (*HEADLINES["rerank"], "P@1", "R@5", "R@10", "Rprec", "AP@R"),
-}
 #: Steps of the heat, from 0 to 1.
 STEPS: Final = 5
 #: Bytes of a table of scores.
@@ -85,14 +83,13 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
         runs = board_runs(release, task, request.user)
     except NoSnapshot as error:
         return render(request, "correlations/correlations.html", context | {"trouble": str(error)})
-    splits = {one: title for one, title in runs.splits.items() if not runs.labels_hidden(one)}
     split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, task)
-    seen = visible(runs, split, measure, splits)
+    seen = visible(runs, split, measure, labeled_splits(runs))
     split = seen.split
     named = list(filter(None, request.GET.getlist("columns")))
     if not set(named) <= set(seen.measures):
         raise Http404("There is no such measure.")
-    columns = [key for key in named or USUAL[Run.Task(task)] if key in runs.measures]
+    columns = columns_of(runs, named)
     context |= {
         **seen.context,
         "tasks": Run.Task.choices,
@@ -100,34 +97,10 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
         "fewest": FEWEST,
         "high": HIGH,
         "runs": len(runs.board(split).competitors),
-        "between_measures": _printed(_between_measures(runs, split, columns)),
-        "between_versions": _printed(_between_versions(runs, split, measure, request.user)),
+        "between_measures": _printed(between_measures(runs, split, columns)),
+        "between_versions": _printed(between_versions(runs, split, measure, request.user)),
     }
     return render(request, "correlations/correlations.html", context)
-
-
-def _between_measures(runs: BoardRuns, split: str, keys: list[str]) -> Correlations:
-    board = runs.board(split)
-    return cached(
-        lambda: correlations({mean_title(key, runs.task): _means(board, key) for key in keys}),
-        *("correlations", board.fingerprint, keys),
-    )
-
-
-def _between_versions(runs: BoardRuns, split: str, measure: str, user: Any) -> Correlations:
-    """Of the measure on this version and on each other whose labels the user may see, over the runs
-    scored on both."""
-    boards = {runs.release.version: runs.board(split)} | {
-        version.version: version_board(version, runs.runs, split)
-        for version in other_versions(user, runs.release, split)
-    }
-    return correlations({f"v{name}": _means(boards[name], measure) for name in sorted(boards)})
-
-
-def _means(board: Board, measure: str) -> dict[Hashable, float | None]:
-    """Of the runs that compete, by id."""
-    means = board.means(measure)
-    return {run: means.get(run) for run in board.competitors}
 
 
 def _printed(found: Correlations) -> dict[str, Any]:

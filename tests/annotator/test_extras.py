@@ -61,7 +61,7 @@ def test_without_extras_nothing_of_them_is_there() -> None:
     assert without["lists"] == [0] * 8
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
-        "add_context", "correlate", "evaluate_species", "find_duplicates", "hold_shards",
+        "add_context", "evaluate_species", "find_duplicates", "hold_shards",
         "propose_faces", "shards", "simulate", "train_context",
     ]  # fmt: skip
     assert with_all["lists"] == [2, 1, 1, 1, 1, 1, 1, 1]

@@ -4,7 +4,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from evaluation.runs.services import run_score
-from tests.conftest import client_of
+from tests.conftest import api_of, client_of
 from tests.evaluation.runs import scored_run
 from tests.evaluation.test_run_page import admin, get, strong, texts, weak
 from tests.releases.toy_release import toy_release
@@ -12,6 +12,8 @@ from tests.releases.toy_release import toy_release
 __all__ = ["admin", "strong", "weak"]
 
 pytestmark = pytest.mark.django_db
+
+TABLE = b"model,a,b\nx,1,3\ny,2,4\nz,3,1\n"
 
 
 def test_between_measures_and_versions(weak, strong, admin, researcher):
@@ -41,13 +43,28 @@ def test_between_measures_and_versions(weak, strong, admin, researcher):
     ):
         assert get(user, f"{path}?split={split}").context["between_versions"]["names"] == names
     client = client_of(admin)
-    table = SimpleUploadedFile("t.csv", b"model,a,b\nx,1,3\ny,2,4\nz,3,1\n")
-    sent = client.post(path, {"scores": table})
+    sent = client.post(path, {"scores": SimpleUploadedFile("t.csv", TABLE)})
     assert sent.context["between_scores"]["rows"][0][1][1].text == "−0.33"
     assert "3 models" in texts(sent)
     bad = client.post(path, {"scores": SimpleUploadedFile("t.csv", b"model,a,b\nx,1,e\n")})
     assert "t.csv, line 2, b" in texts(bad)
     assert "between_scores" not in bad.context
+    # The API gives the same.
+    api, query = api_of(admin), "columns=AP@50&columns=P@1&split=test"
+    given = api.get(f"/api{path}?{query}").json()
+    assert given["measures"]["names"] == ["mAP@50", "P@1"]
+    assert given["measures"]["taus"][0][1] == pytest.approx((2 / 3) ** 0.5)
+    assert given["measures"]["counts"] == [[3, 3], [3, 3]]
+    assert given["versions"]["names"] == ["v1", "v2", "v3"]
+    assert api_of(researcher).get(f"/api{path}?split=test").json()["versions"]["names"][2:] == []
+    assert api.get(f"/api{path}?columns=Luck@50").status_code == 404
+    sent = api.post("/api/correlate/", {"scores": SimpleUploadedFile("t.csv", TABLE)}, "multipart")
+    assert sent.json()["taus"][0][1] == pytest.approx(-1 / 3)
+    bad = api.post(
+        "/api/correlate/", {"scores": SimpleUploadedFile("t.csv", b"model,a\n")}, "multipart"
+    )
+    assert bad.status_code == 400
+    assert "t.csv, line 1" in bad.content.decode()
 
 
 def test_nonsense_in_its_address_finds_nothing(weak, admin):
