@@ -85,6 +85,8 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
             "query_id": "The number in the CSV files. Leave it empty for the next free one.",
             "order": "The order that learns finds more of what the model misses; the stop rule "
             "speaks of the CLIP order either way.",
+            "grades": "Which of four grades are relevant. Fixed once judgments have grades.",
+            "boxes": "Whether people draw boxes, and on which images.",
             "guidelines": "What counts as relevant; annotators see it beside each image. Markdown "
             "works, and ![caption](image:12345) shows the image of the corpus with that id.",
         }
