@@ -32,6 +32,5 @@ def duplicates(request: HttpRequest) -> HttpResponse:
             return redirect("duplicates")
     groups = DuplicateGroup.objects.filter(decision="").prefetch_related("images__species")
     page = chosen_page(Paginator(groups, GROUPS_PER_PAGE), request.GET)
-    return render(
-        request, "duplicates/duplicates.html", {"page": page, "counts": duplicate_counts()}
-    )
+    context = {"section": "flags", "page": page, "counts": duplicate_counts()}
+    return render(request, "duplicates/duplicates.html", context)

@@ -61,6 +61,7 @@ def species_board(request: HttpRequest) -> HttpResponse:
     runs = SpeciesRun.objects.select_related("embedding_model", "job")
     admin = at_least(request.user, Role.ADMIN)
     context = {
+        "section": "leaderboard",
         "form": form if admin and form.models else None,
         "boards": [
             (scope.label, _board([run for run in runs if run.scope == scope and run.done]))

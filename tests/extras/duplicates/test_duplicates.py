@@ -117,6 +117,7 @@ def test_reviewers_decide_on_the_page(
     assert clients["annotator"].get("/duplicates/").status_code == 403
     page = clients["reviewer"].get("/duplicates/").content.decode()
     assert page.count('name="group"') == 2
+    assert 'aria-current="page">Flags<' in page
     assert images[1].thumbnail_url.split("/")[2] in page
     first = DuplicateGroup.objects.earliest("pk")
     for turn in range(2):

@@ -163,6 +163,7 @@ def test_the_tab_compares_runs(
     assert "50.0 ± 40.0" in page
     assert "0.0 ± 0.0" not in page.partition("Vernacular")[0]
     assert "New run" not in page
+    assert 'aria-current="page">Leaderboard</a>' in page
     # Both named images 1 to 4: the first alone is right on 1 and 3, the second on 2.
     assert ">1.000</td>" in page
     text = researcher.get("/leaderboard/species.csv").content.decode()
