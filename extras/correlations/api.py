@@ -43,7 +43,9 @@ class CorrelationsSerializer(serializers.Serializer[object]):
     over how many rows."""
 
     names = serializers.ListField(child=serializers.CharField())
-    taus = serializers.ListField(child=serializers.ListField(child=serializers.FloatField()))
+    taus = serializers.ListField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True))
+    )
     counts = serializers.ListField(child=serializers.ListField(child=serializers.IntegerField()))
 
 

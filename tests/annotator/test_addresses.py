@@ -40,7 +40,7 @@ READS = {"": 302, "help/": 200, "api/jobs/": 200, "jobs/": 404, "images/": 200}
 #: account.
 OF_RESEARCHERS = (
     *("account/", "admin/", "releases/", "leaderboard/", "runs/"),
-    *("api/releases/", "api/runs/", "api/submissions/"),
+    *("api/releases/", "api/runs/", "api/submissions/", "api/correlate/"),
 )
 #: What Django's admin lets nobody do.
 UNCHANGEABLE = re.compile(r"admin/\w+/\w+/(.*/delete|add)/|admin/autocomplete/|runs/\d+/delete/")
