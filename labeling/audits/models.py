@@ -12,11 +12,8 @@ from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 
 
-class DrawKey(models.Model):
-    """The secret that orders a query's next draws, made when it opens. It is shown to nobody: who
-    knows it can tell which images will be audited. A release that publishes it ends its use, and
-    the query gets another.
-    """
+class QueryKey(models.Model):
+    """A query's secret, shown to nobody."""
 
     query = models.OneToOneField(
         Query, on_delete=models.CASCADE, primary_key=True, related_name="+"
@@ -26,8 +23,17 @@ class DrawKey(models.Model):
     )
     made_at = models.DateTimeField(auto_now_add=True)
 
+    class Meta:
+        abstract = True
+
     def __str__(self) -> str:
-        return f"draw key of query {self.query_id}"
+        return f"{self._meta.verbose_name} of query {self.query_id}"
+
+
+class DrawKey(QueryKey):
+    """Orders a query's next draws, made when it opens: who knows it can tell which images will be
+    audited. A release that publishes it ends its use, and the query gets another.
+    """
 
 
 class DrawRound(models.Model):

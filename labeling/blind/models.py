@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.core.validators import MinLengthValidator
 from django.db import models
 
-from labeling.audits.draws import KEY_BYTES
+from labeling.audits.models import QueryKey
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 
 
-class OpinionKey(models.Model):
-    """The secret by which a query's second opinions are chosen, made when it opens and shown to
-    nobody: who knows it can tell which labels nobody will look at again.
+class OpinionKey(QueryKey):
+    """Chooses a query's second opinions, made when it opens: who knows it can tell which labels
+    nobody will look at again.
     """
-
-    query = models.OneToOneField(
-        Query, on_delete=models.CASCADE, primary_key=True, related_name="+"
-    )
-    key = models.BinaryField(
-        max_length=KEY_BYTES, validators=[MinLengthValidator(KEY_BYTES)], editable=False
-    )
-    made_at = models.DateTimeField(auto_now_add=True)
-
-    def __str__(self) -> str:
-        return f"opinion key of query {self.query_id}"
 
 
 class MarkedCheck(models.Model):
