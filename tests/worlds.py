@@ -171,7 +171,10 @@ def renew(site: Site) -> None:
     copy_database(f"site_{PROCESS}", WORLD)
     with served.database() as cursor:
         cursor.executemany(
-            "INSERT INTO annotator_workerheartbeat (worker, seen_at) VALUES (%s, now())", workers
+            # A worker may have told of itself since.
+            "INSERT INTO annotator_workerheartbeat (worker, seen_at) VALUES (%s, now())"
+            " ON CONFLICT DO NOTHING",
+            workers,
         )
         # The processes may remember what had an id in the world before.
         cursor.execute(
