@@ -110,7 +110,8 @@ def _open_query(images: int, dimension: int) -> tuple[Any, Any]:
 
 def _label(query: Any, person: Any, first: int, last: int) -> None:
     """Judge the ranks behind `first` up to `last`, one in ten as relevant."""
-    from labeling.judging.services import JudgmentInput, judgments_record
+    from labeling.judging.services import judgments_record
+    from labeling.judging.writer import JudgmentInput
 
     ranked = query.current_list.candidates.filter(rank__gt=first, rank__lte=last)
     items = [

@@ -33,7 +33,8 @@ from evaluation.runs.store import load_run
 from evaluation.runs.submissions import run_submit
 from evaluation.scoring.run_files import Ranking, RunLine, write_trec
 from labeling.judging.models import Relevance
-from labeling.judging.services import LARGEST_BATCH, JudgmentInput, judgments_record
+from labeling.judging.services import LARGEST_BATCH, judgments_record
+from labeling.judging.writer import JudgmentInput
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from releases.making.services import release_create

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -42,12 +43,12 @@ from labeling.judging.serializers import (
 )
 from labeling.judging.services import (
     LARGEST_BATCH,
-    JudgmentInput,
     JudgmentOutcome,
     JudgmentStatus,
     RefusalCode,
     judgments_record,
 )
+from labeling.judging.writer import JudgmentInput
 from labeling.queries.models import Query
 
 # Made once: a serializer copies all its fields when it is made, which takes longer than an item.
@@ -190,36 +191,16 @@ def _read(raw: Any) -> JudgmentInput | JudgmentOutcome:
         ]
         image = raw.get("image") if isinstance(raw, Mapping) else None
         return JudgmentOutcome(
-            image_id=image if isinstance(image, int) else None,
+            image=image if isinstance(image, int) else None,
             status=JudgmentStatus.REFUSED,
             code=RefusalCode.INVALID,
             detail="; ".join(part.removeprefix("non_field_errors: ") for part in parts),
         )
-    return JudgmentInput(
-        image_id=given["image"],
-        relevance=given["relevance"],
-        client_id=given["client_id"],
-        seconds=given["seconds"],
-        source=given["source"],
-        expected=given.get("expected", ...),
-        age=given["age"],
-        revision=given["revision"],
-        place=given["place"],
-        grade=given["grade"],
-        reason=given["reason"],
-    )
+    return JudgmentInput(**given)
 
 
 def _answer(raw: Any, outcome: JudgmentOutcome) -> dict[str, Any]:
     """The answer for one item, with the client id as it was sent."""
     client_id = raw.get("client_id") if isinstance(raw, Mapping) else None
-    return {
-        "client_id": client_id[:100] if isinstance(client_id, str) else None,
-        "image": outcome.image_id,
-        "status": outcome.status,
-        "code": outcome.code,
-        "detail": outcome.detail,
-        "relevance": outcome.relevance,
-        "current": outcome.current,
-        "rank": outcome.rank,
-    }
+    sent = client_id[:100] if isinstance(client_id, str) else None
+    return {"client_id": sent, **asdict(outcome)}

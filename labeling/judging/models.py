@@ -20,19 +20,9 @@ class Relevance(models.TextChoices):
     UNSURE = "unsure", "Unsure"
 
 
-class Judgment(models.Model):
-    """One annotator's current relevance for one (query, image); `JudgmentEvent` has its history.
-    A judgment that was taken back has no row here.
-    """
+class AbstractJudgment(models.Model):
+    """What a person says of an image, and where they met it."""
 
-    # No index of its own: three others begin with it.
-    query = models.ForeignKey(
-        Query, on_delete=models.PROTECT, related_name="judgments", db_index=False
-    )
-    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="judgments")
-    annotator = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="judgments"
-    )
     relevance = models.CharField(max_length=12, choices=Relevance)
     grade = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="from 0 to 3, where the query asks for one"
@@ -55,8 +45,24 @@ class Judgment(models.Model):
         help_text="of the order that learns, in whose queue it was met",
     )
     place = models.PositiveIntegerField(null=True, blank=True, help_text="in that queue, from 1")
-    seconds = models.FloatField(
-        default=0, help_text="active time spent on it, all changes together"
+    seconds = models.FloatField(default=0, help_text="active time spent on it")
+
+    class Meta:
+        abstract = True
+
+
+class Judgment(AbstractJudgment):
+    """One annotator's current relevance for one (query, image); `JudgmentEvent` has its history.
+    Its seconds are those of all changes together. A judgment that was taken back has no row here.
+    """
+
+    # No index of its own: three others begin with it.
+    query = models.ForeignKey(
+        Query, on_delete=models.PROTECT, related_name="judgments", db_index=False
+    )
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="judgments")
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="judgments"
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -97,7 +103,7 @@ class Judgment(models.Model):
         return f"{self.query_id}/{self.image_id}: {self.relevance}"
 
 
-class JudgmentEvent(models.Model):
+class JudgmentEvent(AbstractJudgment):
     """One judgment, or the removal of one, as a client sent it.
 
     Never changed or removed: a database trigger refuses both.
@@ -124,28 +130,6 @@ class JudgmentEvent(models.Model):
         blank=True,
         help_text="empty where the judgment was taken back",
     )
-    grade = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text="from 0 to 3, where the query asks for one"
-    )
-    reason = models.CharField(
-        max_length=LONGEST_REASON, blank=True, db_default="", help_text="why it has this grade"
-    )
-    source = models.CharField(max_length=10, choices=SOURCE_CHOICES)
-    candidate_list = models.ForeignKey(
-        CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    rank = models.PositiveIntegerField(null=True, blank=True)
-    revision = models.ForeignKey(
-        "labeling.Revision",
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="+",
-        db_index=False,
-        help_text="of the order that learns, in whose queue it was met",
-    )
-    place = models.PositiveIntegerField(null=True, blank=True, help_text="in that queue, from 1")
-    seconds = models.FloatField(default=0)
     acted_at = models.DateTimeField(help_text="when the person acted; earlier where it had to wait")
     made_at = models.DateTimeField(auto_now_add=True, help_text="when it was stored")
 

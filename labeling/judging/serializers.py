@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, Final
 
 from rest_framework import serializers
 
@@ -12,7 +12,7 @@ from labeling.candidates.serializers import ListSerializer
 from labeling.judging.grades import HIGHEST, LONGEST_REASON
 from labeling.judging.models import Judgment, JudgmentEvent, Relevance
 from labeling.judging.services import MOST_SECONDS, RefusalCode
-from labeling.judging.sources import BY_PEOPLE, SOURCE_CHOICES, JudgmentSource
+from labeling.judging.sources import BY_PEOPLE, JudgmentSource
 
 
 class StopSerializer(serializers.Serializer[Any]):
@@ -91,7 +91,7 @@ CLIENT_IDS = uuid.UUID("b7f0f7a4-2d0c-4c55-9a50-0a6f2f3f8f11")
 class JudgmentItemSerializer(serializers.Serializer[Any]):
     """One judgment, or with null the removal of one."""
 
-    image = IdField()
+    image = IdField(source="image_id")
     relevance = serializers.ChoiceField(
         choices=Relevance.choices, allow_null=True, help_text="null takes the judgment back"
     )
@@ -117,6 +117,7 @@ class JudgmentItemSerializer(serializers.Serializer[Any]):
     )
 
     revision = IdField(
+        source="revision_id",
         allow_null=True,
         default=None,
         help_text="the id of the revision in whose queue the image was met",
@@ -145,7 +146,7 @@ class JudgmentItemSerializer(serializers.Serializer[Any]):
         """Refuse a place without a queue, a queue outside the list, and a reason for no grade."""
         if attrs["reason"] and attrs["grade"] is None:
             raise serializers.ValidationError("A reason needs a grade.")
-        queued = attrs["revision"] is not None
+        queued = attrs["revision_id"] is not None
         if queued != (attrs["place"] is not None):
             raise serializers.ValidationError("revision and place come together.")
         if attrs["source"] == JudgmentSource.LEARNED and not queued:
@@ -191,6 +192,12 @@ class JudgmentAnswerSerializer(serializers.Serializer[Any]):
     cursor = serializers.IntegerField(help_text="one's own latest judgment event on the query")
 
 
+#: Of a judgment and of its history.
+JUDGMENT_FIELDS: Final = (
+    *("relevance", "grade", "reason", "source", "rank", "revision", "place", "seconds"),
+)
+
+
 class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
     """A current judgment."""
 
@@ -203,21 +210,7 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
 
     class Meta:
         model = Judgment
-        fields = (
-            "image",
-            "annotator",
-            "relevance",
-            "grade",
-            "reason",
-            "source",
-            "rank",
-            "list",
-            "revision",
-            "place",
-            "seconds",
-            "created_at",
-            "updated_at",
-        )
+        fields = ("image", "annotator", *JUDGMENT_FIELDS, "list", "created_at", "updated_at")
         read_only_fields = fields
 
 
@@ -235,27 +228,24 @@ class HistoryParameters(serializers.Serializer[Any]):
     image = IdField()
 
 
-class EventSerializer(serializers.Serializer[Any]):
+class EventSerializer(serializers.ModelSerializer[JudgmentEvent]):
     """One change of a judgment: who, when, from what, to what; null for none."""
 
     annotator = serializers.CharField(source="annotator.username")
     at = serializers.DateTimeField(source="acted_at")
     previous = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
     relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
-    grade = serializers.IntegerField(allow_null=True)
-    reason = serializers.CharField()
-    source = serializers.ChoiceField(  # type: ignore[assignment]
-        choices=SOURCE_CHOICES
-    )
-    rank = serializers.IntegerField(allow_null=True)
     revision = serializers.IntegerField(
         source="revision.number",
         allow_null=True,
         default=None,
         help_text="the number of that whose queue it was met in",
     )
-    place = serializers.IntegerField(allow_null=True, help_text="in that queue, from 1")
-    seconds = serializers.FloatField()
+
+    class Meta:
+        model = JudgmentEvent
+        fields = ("annotator", "at", "previous", *JUDGMENT_FIELDS)
+        read_only_fields = fields
 
     def to_representation(self, event: JudgmentEvent) -> dict[str, object]:
         shown = super().to_representation(event)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from types import EllipsisType
 from typing import Any
 
 from django.db import transaction
@@ -22,7 +20,7 @@ from labeling.judging.grades import grade_names, relevance_of
 from labeling.judging.models import JudgmentEvent, Relevance
 from labeling.judging.parts import closed_to
 from labeling.judging.sources import DRAWN, NOT_LABELING, JudgmentSource
-from labeling.judging.writer import ImageFacts, JudgmentWriter, lock_annotator
+from labeling.judging.writer import ImageFacts, JudgmentInput, JudgmentWriter, lock_annotator
 from labeling.queries.models import Assignment, Query
 
 LARGEST_BATCH = 500
@@ -55,38 +53,11 @@ class RefusalCode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgmentInput:
-    """One judgment, or the removal of one, as a client sends it."""
-
-    image_id: int
-    relevance: str | None
-    """None takes the judgment back."""
-    client_id: uuid.UUID
-    """Made by the client once for this judgment and sent with every repeat."""
-    seconds: float = 0.0
-    """Active time spent, from 0 to 3600."""
-    source: str = JudgmentSource.LIST
-    expected: str | EllipsisType | None = ...
-    """The current judgment as the client knows it, None for none; an ellipsis skips the check."""
-    age: float = 0.0
-    """How many seconds ago the person judged."""
-    revision: int | None = None
-    """The primary key of the revision in whose queue the image was met; None for none."""
-    place: int | None = None
-    """The place in that queue, from 1."""
-    grade: int | None = None
-    """From 0 to 3, of a query that asks for grades; its relevance must be what the query makes of
-    it."""
-    reason: str = ""
-    """Why it has this grade."""
-
-
-@dataclass(frozen=True, slots=True)
 class JudgmentOutcome:
     """The outcome of one item."""
 
-    image_id: int | None
-    """None where the client sent none that can be read."""
+    image: int | None
+    """Its id; None where the client sent none that can be read."""
     status: JudgmentStatus
     code: RefusalCode = RefusalCode.NONE
     detail: str = ""
@@ -165,7 +136,7 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
             outcomes.append(_repeat(query, item, event, facts))
             continue
         in_time = closed_at is not None and writer.acted_at(item.age) < closed_at
-        if item.revision not in revisions:
+        if item.revision_id not in revisions:
             detail = "revision: it is none of this query for this person."
             outcomes.append(_refused(item, facts, RefusalCode.INVALID, detail))
             continue
@@ -178,18 +149,7 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
         if item.source in DRAWN and met not in drawn and met not in blind:
             outcomes.append(_refused(item, facts, RefusalCode.NOT_DRAWN, _NOT_DRAWN))
             continue
-        event = writer.add(
-            image_id=item.image_id,
-            relevance=item.relevance or "",
-            client_id=item.client_id,
-            seconds=item.seconds,
-            source=item.source,
-            age=item.age,
-            revision_id=item.revision,
-            place=item.place,
-            grade=item.grade,
-            reason=item.reason,
-        )
+        event = writer.add(item)
         known[item.client_id] = event
         outcomes.append(_outcome(item, event, facts, JudgmentStatus.STORED))
     writer.store()
@@ -233,7 +193,7 @@ def _revisions(query: Query, annotator: Any, items: Sequence[JudgmentInput]) -> 
     """Those of the revisions that items name that are the query's and may be this person's, and
     None.
     """
-    named = {item.revision for item in items if item.revision is not None}
+    named = {item.revision_id for item in items if item.revision_id is not None}
     if not named:
         return {None}
     whose = Q(revisions__annotator=annotator) | Q(revisions__annotator=None)
@@ -346,7 +306,7 @@ def _outcome(
     item: JudgmentInput, event: JudgmentEvent, facts: ImageFacts | None, status: JudgmentStatus
 ) -> JudgmentOutcome:
     return JudgmentOutcome(
-        image_id=item.image_id,
+        image=item.image_id,
         status=status,
         relevance=event.relevance or None,
         current=(facts.current if facts else "") or None,
@@ -358,7 +318,7 @@ def _refused(
     item: JudgmentInput, facts: ImageFacts | None, code: RefusalCode, detail: str
 ) -> JudgmentOutcome:
     return JudgmentOutcome(
-        image_id=item.image_id,
+        image=item.image_id,
         status=JudgmentStatus.REFUSED,
         code=code,
         detail=detail,

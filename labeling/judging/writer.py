@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from types import EllipsisType
 from typing import Any
 
 from django.utils import timezone
@@ -13,8 +14,8 @@ from django.utils import timezone
 from core.locks import lock_key, transaction_lock
 from core.sql import fetch_all
 from labeling.candidates.models import Candidate
-from labeling.judging.models import Judgment, JudgmentEvent
-from labeling.judging.sources import BLIND, OUTSIDE_LIST
+from labeling.judging.models import AbstractJudgment, Judgment, JudgmentEvent
+from labeling.judging.sources import BLIND, OUTSIDE_LIST, JudgmentSource
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, ImageWithdrawal
 
@@ -27,6 +28,33 @@ def lock_annotator(annotator: Any) -> None:
     transaction_lock(lock_key("annotator", annotator.pk))
 
 
+@dataclass(frozen=True, slots=True)
+class JudgmentInput:
+    """One judgment, or the removal of one, as a client sends it."""
+
+    image_id: int
+    relevance: str | None
+    """None takes the judgment back."""
+    client_id: uuid.UUID
+    """Made by the client once for this judgment and sent with every repeat."""
+    seconds: float = 0.0
+    """Active time spent, from 0 to 3600."""
+    source: str = JudgmentSource.LIST
+    expected: str | EllipsisType | None = ...
+    """The current judgment as the client knows it, None for none; an ellipsis skips the check."""
+    age: float = 0.0
+    """How many seconds ago the person judged."""
+    revision_id: int | None = None
+    """Of the revision in whose queue the image was met; None for none."""
+    place: int | None = None
+    """The place in that queue, from 1."""
+    grade: int | None = None
+    """From 0 to 3, of a query that asks for grades; its relevance must be what the query makes of
+    it."""
+    reason: str = ""
+    """Why it has this grade."""
+
+
 @dataclass(slots=True)
 class ImageFacts:
     """What a new judgment of an image depends on."""
@@ -34,25 +62,21 @@ class ImageFacts:
     rank: int | None
     """In the query's current list; None too while that isn't ready."""
     withdrawn: bool
-    current: str
-    """The annotator's current relevance; empty for none."""
-    seconds: float = 0.0
-    """Active seconds of the current judgment, all changes together."""
-    source: str = ""
-    revision_id: int | None = None
-    """Of the order that learns, in whose queue the current judgment was made."""
-    place: int | None = None
-    grade: int | None = None
-    """Of the judgment that was collected last, as is `reason`."""
-    reason: str = ""
+    judgment: Judgment
+    """The annotator's, with what was collected; without a relevance where there is none."""
     stored: bool = False
-    """Whether the database has a judgment, which `current` may differ from."""
+    """Whether the database has a judgment."""
+
+    @property
+    def current(self) -> str:
+        """The annotator's current relevance; empty for none."""
+        return self.judgment.relevance
 
 
 # An image without a row isn't in the corpus.
 _FACTS = f"""
 SELECT image.id, candidate.rank, withdrawal.id IS NOT NULL,
-       judgment.relevance, judgment.seconds, judgment.source, judgment.revision_id, judgment.place
+       judgment.relevance, judgment.source, judgment.seconds, judgment.revision_id, judgment.place
   FROM {Image._meta.db_table} image
   LEFT JOIN {Candidate._meta.db_table} candidate
        ON candidate.list_id = %(list)s AND candidate.image_id = image.id
@@ -88,119 +112,75 @@ class JudgmentWriter:
             "annotator": annotator.pk,
             "images": list(set(image_ids)),
         }
-        images = {
-            image_id: ImageFacts(
-                rank=rank,
-                withdrawn=withdrawn,
-                current=relevance or "",
-                seconds=seconds or 0.0,
-                source=source or "",
-                revision_id=revision_id,
-                place=place,
-                stored=relevance is not None,
+        images = {}
+        for image_id, rank, withdrawn, relevance, *rest in fetch_all(_FACTS, values):
+            judgment = Judgment(
+                query=query, annotator=annotator, image_id=image_id, relevance=relevance or ""
             )
-            for (
-                image_id,
-                rank,
-                withdrawn,
-                relevance,
-                seconds,
-                source,
-                revision_id,
-                place,
-            ) in fetch_all(_FACTS, values)
-        }
+            if relevance is not None:
+                judgment.source, judgment.seconds, judgment.revision_id, judgment.place = rest
+            images[image_id] = ImageFacts(rank, withdrawn, judgment, stored=relevance is not None)
         return cls(query, annotator, images)
 
     def acted_at(self, age: float) -> datetime:
         """When the person judged: `age` seconds ago, clamped to 0..LONGEST_WAIT."""
         return self.now - timedelta(seconds=min(max(age, 0.0), LONGEST_WAIT.total_seconds()))
 
-    def add(
-        self,
-        *,
-        image_id: int,
-        relevance: str,
-        client_id: uuid.UUID,
-        seconds: float,
-        source: str,
-        age: float = 0.0,
-        revision_id: int | None = None,
-        place: int | None = None,
-        grade: int | None = None,
-        reason: str = "",
-    ) -> JudgmentEvent:
-        """Collect one judgment of `age` seconds ago; an empty relevance takes back the current."""
-        facts = self.images[image_id]
+    def add(self, item: JudgmentInput) -> JudgmentEvent:
+        """Collect one judgment; without a relevance it takes back the current one."""
+        image = self.images[item.image_id]
+        judgment = image.judgment
+        judgment.rank = image.rank
+        judgment.candidate_list_id = self.query.current_list_id if image.rank else None
         event = JudgmentEvent(
             query=self.query,
-            image_id=image_id,
+            image_id=item.image_id,
             annotator=self.annotator,
-            client_id=client_id,
-            previous=facts.current,
-            relevance=relevance,
-            grade=grade,
-            reason=reason,
-            source=source,
-            candidate_list_id=self.query.current_list_id if facts.rank else None,
-            rank=facts.rank,
-            revision_id=revision_id,
-            place=place,
-            seconds=seconds,
-            acted_at=self.acted_at(age),
+            client_id=item.client_id,
+            previous=judgment.relevance,
+            relevance=item.relevance or "",
+            grade=item.grade,
+            reason=item.reason,
+            source=item.source,
+            candidate_list_id=judgment.candidate_list_id,
+            rank=image.rank,
+            revision_id=item.revision_id,
+            place=item.place,
+            seconds=item.seconds,
+            acted_at=self.acted_at(item.age),
         )
         # A correction keeps where the image was met: outside the list that it was judged in the
         # list, and in the list that it was met in a queue. What was met blindly stays so.
-        outside = facts.source not in OUTSIDE_LIST and source in OUTSIDE_LIST
-        from_queue = facts.revision_id is not None and revision_id is None
-        blind = not BLIND.isdisjoint((facts.source, source))
-        if not (facts.current and (outside or from_queue or blind)):
-            facts.source, facts.revision_id, facts.place = source, revision_id, place
-        facts.current, facts.grade, facts.reason = relevance, grade, reason
-        facts.seconds = facts.seconds + seconds if relevance else 0.0
+        outside = judgment.source not in OUTSIDE_LIST and item.source in OUTSIDE_LIST
+        from_queue = judgment.revision_id is not None and item.revision_id is None
+        blind = not BLIND.isdisjoint((judgment.source, item.source))
+        if not (judgment.relevance and (outside or from_queue or blind)):
+            judgment.source = item.source
+            judgment.revision_id, judgment.place = item.revision_id, item.place
+        judgment.relevance, judgment.grade, judgment.reason = (
+            event.relevance, item.grade, item.reason
+        )  # fmt: skip
+        judgment.seconds = judgment.seconds + item.seconds if judgment.relevance else 0.0
         self.events.append(event)
         return event
 
     def store(self) -> None:
         """Write everything collected; at most three statements for a thousand judgments."""
-        changed = {event.image_id: self.images[event.image_id] for event in self.events}
-        removed = [pk for pk, facts in changed.items() if facts.stored and not facts.current]
+        changed = [self.images[pk] for pk in dict.fromkeys(one.image_id for one in self.events)]
+        removed = [
+            image.judgment.image_id for image in changed if image.stored and not image.current
+        ]
         if removed:
             Judgment.objects.filter(
                 query=self.query, annotator=self.annotator, image__in=removed
             ).delete()
         Judgment.objects.bulk_create(
-            [
-                Judgment(
-                    query=self.query,
-                    image_id=image_id,
-                    annotator=self.annotator,
-                    relevance=facts.current,
-                    grade=facts.grade,
-                    reason=facts.reason,
-                    source=facts.source,
-                    candidate_list_id=self.query.current_list_id if facts.rank else None,
-                    rank=facts.rank,
-                    revision_id=facts.revision_id,
-                    place=facts.place,
-                    seconds=facts.seconds,
-                )
-                for image_id, facts in changed.items()
-                if facts.current
-            ],
+            [image.judgment for image in changed if image.current],
             batch_size=ROWS_AT_A_TIME,
             update_conflicts=True,
             unique_fields=["query", "image", "annotator"],
             update_fields=[
-                "relevance",
-                "grade",
-                "reason",
-                "source",
-                "candidate_list",
-                "rank",
-                "revision",
-                "place",
-                "seconds",
+                *(one.name for one in AbstractJudgment._meta.local_fields),
                 "updated_at",
             ],
         )

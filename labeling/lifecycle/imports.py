@@ -23,7 +23,7 @@ from core.errors import Conflict, FileRefused
 from labeling.candidates.services import lock_query, lock_query_shared
 from labeling.judging.files import JudgmentRow, read_judgments
 from labeling.judging.sources import JudgmentSource
-from labeling.judging.writer import JudgmentWriter, lock_annotator
+from labeling.judging.writer import JudgmentInput, JudgmentWriter, lock_annotator
 from labeling.lifecycle.history import in_words
 from labeling.lifecycle.services import (
     QueryFields,
@@ -332,11 +332,9 @@ def _judgments_store(
                 continue
             counts["updated" if current else "added"] += 1
             writer.add(
-                image_id=row.image_id,
-                relevance=row.relevance,
-                client_id=uuid.uuid4(),
-                seconds=0.0,
-                source=JudgmentSource.IMPORT,
+                JudgmentInput(
+                    row.image_id, row.relevance, uuid.uuid4(), source=JudgmentSource.IMPORT
+                )
             )
         writer.store()
     return ImportReport(**counts)

@@ -22,7 +22,8 @@ from core.jobs.services import TASK
 from core.storage import FETCHED
 from evaluation.runs.models import Run
 from evaluation.runs.submissions import run_submit
-from labeling.judging.services import JudgmentInput, judgments_record
+from labeling.judging.services import judgments_record
+from labeling.judging.writer import JudgmentInput
 from labeling.lifecycle.services import query_create, query_transition
 from releases.making.services import release_create, release_verify
 from releases.models import Release

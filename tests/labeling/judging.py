@@ -8,7 +8,8 @@ from typing import Any
 
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.judging.models import Judgment
-from labeling.judging.services import JudgmentInput, JudgmentOutcome, judgments_record
+from labeling.judging.services import JudgmentOutcome, judgments_record
+from labeling.judging.writer import JudgmentInput
 from labeling.queries.models import Query
 from tests.labeling.conftest import FIRST_ID
 

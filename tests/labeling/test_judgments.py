@@ -54,7 +54,7 @@ def test_a_repeat_is_answered_after_the_query_was_closed_or_reranked(query, anno
     query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     assert record(query, annotator, sent) == [
         JudgmentOutcome(
-            image_id=sent.image_id,
+            image=sent.image_id,
             status=JudgmentStatus.REPEATED,
             relevance="relevant",
             current="relevant",
