@@ -157,16 +157,15 @@ class JudgmentWriter:
         if not (judgment.relevance and (outside or from_queue or blind)):
             judgment.source = item.source
             judgment.revision_id, judgment.place = item.revision_id, item.place
-        judgment.relevance, judgment.grade, judgment.reason = (
-            event.relevance, item.grade, item.reason
-        )  # fmt: skip
+        judgment.relevance = event.relevance
+        judgment.grade, judgment.reason = item.grade, item.reason
         judgment.seconds = judgment.seconds + item.seconds if judgment.relevance else 0.0
         self.events.append(event)
         return event
 
     def store(self) -> None:
         """Write everything collected; at most three statements for a thousand judgments."""
-        changed = [self.images[pk] for pk in dict.fromkeys(one.image_id for one in self.events)]
+        changed = [self.images[pk] for pk in dict.fromkeys(event.image_id for event in self.events)]
         removed = [
             image.judgment.image_id for image in changed if image.stored and not image.current
         ]
@@ -180,7 +179,7 @@ class JudgmentWriter:
             update_conflicts=True,
             unique_fields=["query", "image", "annotator"],
             update_fields=[
-                *(one.name for one in AbstractJudgment._meta.local_fields),
+                *(column.name for column in AbstractJudgment._meta.local_fields),
                 "updated_at",
             ],
         )

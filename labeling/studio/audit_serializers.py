@@ -9,7 +9,7 @@ from rest_framework import serializers
 from core.api.fields import IdField, TruthField
 from labeling.audits.services import LARGEST_DRAW
 from labeling.candidates.serializers import ListSerializer
-from labeling.studio.serializers import CandidateSerializer, QueryStatusSerializer
+from labeling.studio.serializers import JudgedImageSerializer, QueryStatusSerializer
 
 
 class CertificateSerializer(serializers.Serializer[Any]):
@@ -25,11 +25,9 @@ class CertificateSerializer(serializers.Serializer[Any]):
     out_of_reach = serializers.BooleanField(help_text="more than make sense for a single query")
 
 
-class DrawnImageSerializer(CandidateSerializer):
+class DrawnImageSerializer(JudgedImageSerializer):
     """A drawn image, without rank and score; relevance is one's own."""
 
-    rank = None  # type: ignore[assignment]
-    score = None  # type: ignore[assignment]
     to_judge = serializers.BooleanField(help_text="it waits for a judgment")
 
 

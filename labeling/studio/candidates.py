@@ -29,41 +29,40 @@ from retrieval.ranking.selectors import rank_images
 LAST_JUDGED: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateView:
-    """One candidate for one person."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedImage:
+    """An image for one person, with their own judgment of it."""
 
-    rank: int
-    score: float
-    """Cosine similarity to the query's text, -1..1."""
     image: Image
     species: Species | None
     """None too where its name is hidden from the person."""
     relevance: str | None
-    """The person's own judgment."""
+    """None without a judgment."""
     grade: int | None
     reason: str
     flags: list[str]
     """The kinds of its open flags, whoever raised them."""
 
 
-def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[CandidateView]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedImage(JudgedImage):
+    """A candidate."""
+
+    rank: int
+    score: float
+    """Cosine similarity to the query's text, -1..1."""
+
+
+def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[RankedImage]:
     """The candidates of the current list at these ranks, in the list's order and without withdrawn
     images; empty while the list isn't ready. Two SQL queries, one more for HIDDEN_PLACES.
     """
     current = query.current_list
     if current is None or not current.ready:
         return []
-    own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("image_id"))
-    flags = ImageFlag.objects.filter(image=OuterRef("image_id"), state=ImageFlag.State.OPEN)
     candidates = (
         Candidate.objects.filter(~is_withdrawn("image_id"), list=current, rank__in=ranks)
-        .annotate(
-            own_relevance=Subquery(own.values("relevance")),
-            own_grade=Subquery(own.values("grade")),
-            own_reason=Subquery(own.values("reason")),
-            open_flags=ArraySubquery(flags.order_by("kind").values("kind").distinct()),
-        )
+        .annotate(**_own_judgment(query, user, "image_id"))
         .select_related("image")
         .order_by("rank")
     )
@@ -72,48 +71,54 @@ def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[Ca
         candidates = candidates.select_related("image__species").prefetch_related(
             "image__species__names"
         )
-    hide_places([one.image for one in candidates], user)
+    hide_places([candidate.image for candidate in candidates], user)
     return [
-        CandidateView(
-            rank=one.rank,
-            score=one.score,
-            image=one.image,
-            species=None if hidden else one.image.species,
-            relevance=one.own_relevance,
-            grade=one.own_grade,
-            reason=one.own_reason or "",
-            flags=one.open_flags,
-        )
-        for one in candidates
+        RankedImage(rank=row.rank, score=row.score, **_judged(row, row.image, hidden))
+        for row in candidates
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewCandidate:
-    """An image to review, for one person."""
+def _own_judgment(query: Query, user: Any, image: str) -> dict[str, Any]:
+    """What `_judged` reads of a row whose field `image` has the image: annotations."""
+    own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef(image))
+    flags = ImageFlag.objects.filter(image=OuterRef(image), state=ImageFlag.State.OPEN)
+    return {
+        "own_relevance": Subquery(own.values("relevance")),
+        "own_grade": Subquery(own.values("grade")),
+        "own_reason": Subquery(own.values("reason")),
+        "open_flags": ArraySubquery(flags.order_by("kind").values("kind").distinct()),
+    }
+
+
+def _judged(row: Any, image: Image, names_hidden: bool) -> dict[str, Any]:
+    """The members of `JudgedImage`."""
+    return {
+        "image": image,
+        "species": None if names_hidden else image.species,
+        "relevance": row.own_relevance,
+        "grade": row.own_grade,
+        "reason": row.own_reason or "",
+        "flags": row.open_flags,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewedImage(JudgedImage):
+    """An image to review."""
 
     rank: int | None
     """In the query's current list; None for an image that isn't in it."""
     score: float | None
     """Cosine similarity to the query's text; None outside the list."""
-    image: Image
-    species: Species | None
-    """None too where its name is hidden from the person."""
-    relevance: str | None
-    """The person's own judgment."""
-    grade: int | None
-    reason: str
     source: str | None
-    """Where that was made."""
-    flags: list[str]
-    """The kinds of its open flags, whoever raised them."""
+    """Where the person's own judgment was made."""
     votes: list[Judgment]
     """Everybody's current judgment, the latest last."""
     model_ranks: list[ModelRank]
     """By each model of a pooled list that ranked it; else empty."""
 
 
-def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[ReviewCandidate]:
+def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[ReviewedImage]:
     """The images of `images_to_review` with what the labeling page shows of an image. At most five
     SQL queries.
     """
@@ -129,12 +134,12 @@ def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[Review
         flags[image_id].add(flag)
     current, ranks = query.current_list, defaultdict[int, list[ModelRank]](list)
     if current is not None and current.pool_models:
-        for one_rank in model_ranks(current, [item.image.pk for item in items]):
-            ranks[one_rank.image_id].append(one_rank)
-    found = []
+        for model_rank in model_ranks(current, [item.image.pk for item in items]):
+            ranks[model_rank.image_id].append(model_rank)
+    images = []
     for item in items:
         own = next((vote for vote in item.votes if vote.annotator_id == user.pk), None)
-        one = ReviewCandidate(
+        image = ReviewedImage(
             rank=item.rank,
             score=item.score,
             image=item.image,
@@ -147,8 +152,8 @@ def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[Review
             votes=item.votes,
             model_ranks=ranks[item.image.pk],
         )
-        found.append(one)
-    return found
+        images.append(image)
+    return images
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,19 +242,10 @@ def _images(query: Query, user: Any, image_ids: list[int]) -> dict[int, Any]:
     return images.in_bulk(image_ids)
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnImage:
-    """A drawn image for one person: without rank and score, which would tell what to expect."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnImage(JudgedImage):
+    """A drawn image: without rank and score, which would tell what to expect."""
 
-    image: Image
-    species: Species | None
-    """None too where its name is hidden from the person."""
-    relevance: str | None
-    """The person's own judgment."""
-    grade: int | None
-    reason: str
-    flags: list[str]
-    """The kinds of its open flags, whoever raised them."""
     to_judge: bool
     """Whether nobody has judged it; of a seed, whether the person hasn't."""
 
@@ -271,14 +267,7 @@ def audit_images(
     most four SQL queries.
     """
     wanted = [*judged[-LAST_JUDGED:], *to_judge]
-    flags = ImageFlag.objects.filter(image=OuterRef("pk"), state=ImageFlag.State.OPEN)
-    own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("pk"))
-    images = Image.objects.filter(~is_withdrawn()).annotate(
-        own_relevance=Subquery(own.values("relevance")),
-        own_grade=Subquery(own.values("grade")),
-        own_reason=Subquery(own.values("reason")),
-        open_flags=ArraySubquery(flags.order_by("kind").values("kind").distinct()),
-    )
+    images = Image.objects.filter(~is_withdrawn()).annotate(**_own_judgment(query, user, "pk"))
     hidden = names_hidden_from(user)
     if not hidden:
         images = images.select_related("species").prefetch_related("species__names")
@@ -286,15 +275,7 @@ def audit_images(
     hide_places(known.values(), user)
     waiting = set(to_judge)
     return [
-        DrawnImage(
-            image=known[pk],
-            species=None if hidden else known[pk].species,
-            relevance=known[pk].own_relevance,
-            grade=known[pk].own_grade,
-            reason=known[pk].own_reason or "",
-            flags=known[pk].open_flags,
-            to_judge=pk in waiting,
-        )
+        DrawnImage(to_judge=pk in waiting, **_judged(known[pk], known[pk], hidden))
         for pk in wanted
         if pk in known
     ]

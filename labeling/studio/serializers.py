@@ -28,17 +28,21 @@ _RANK = "[1-9][0-9]{0,8}"
 _DEGREES = r"-?[0-9]{1,3}(\.[0-9]{1,20})?(e-[0-9]{1,3})?"
 
 
-class CandidateSerializer(serializers.Serializer[Any]):
-    """One candidate; relevance is one's own."""
+class ImageBriefSerializer(serializers.Serializer[Any]):
+    """An image; relevance is one's own."""
 
-    rank = serializers.IntegerField()
-    score = serializers.FloatField(help_text="cosine similarity")
     image = serializers.IntegerField(source="image.pk", help_text="its id")
     url = serializers.CharField(source="image.url")
     thumbnail_url = serializers.CharField(source="image.thumbnail_url")
     width = serializers.IntegerField(source="image.width")
     height = serializers.IntegerField(source="image.height")
     species = SpeciesBriefSerializer(allow_null=True, help_text="null where unknown or hidden")
+    relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
+
+
+class JudgedImageSerializer(ImageBriefSerializer):
+    """An image to judge; relevance is one's own."""
+
     latitude = serializers.FloatField(source="image.latitude", allow_null=True)
     longitude = serializers.FloatField(source="image.longitude", allow_null=True)
     location_uncertainty = serializers.FloatField(
@@ -47,13 +51,19 @@ class CandidateSerializer(serializers.Serializer[Any]):
     observed_at = serializers.DateTimeField(source="image.observed_at", allow_null=True)
     license = serializers.CharField(source="image.license", help_text="empty where unknown")
     rights_holder = serializers.CharField(source="image.rights_holder")
-    relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
     grade = serializers.IntegerField(allow_null=True, help_text="one's own, from 0 to 3")
     reason = serializers.CharField(allow_blank=True, help_text="why it has this grade")
     flags = serializers.ListField(
         child=serializers.ChoiceField(choices=ImageFlag.Kind.choices),
         help_text="kinds of its open flags",
     )
+
+
+class CandidateSerializer(JudgedImageSerializer):
+    """One candidate; relevance is one's own."""
+
+    rank = serializers.IntegerField()
+    score = serializers.FloatField(help_text="cosine similarity")
 
 
 class CandidatesSerializer(serializers.Serializer[Any]):
@@ -165,7 +175,7 @@ class ModelRankSerializer(serializers.Serializer[Any]):
     score = serializers.FloatField(help_text="cosine similarity under the model")
 
 
-class ReviewCandidateSerializer(CandidateSerializer):
+class ReviewCandidateSerializer(JudgedImageSerializer):
     """One image to review; relevance is one's own."""
 
     rank = serializers.IntegerField(allow_null=True, help_text="null outside the list")
@@ -360,20 +370,11 @@ class SimilarParameters(serializers.Serializer[Any]):
     limit = serializers.IntegerField(min_value=1, max_value=MOST_SIMILAR, default=60)
 
 
-class SimilarImageSerializer(serializers.Serializer[Any]):
-    """An image near the requested one."""
+class SimilarImageSerializer(ImageBriefSerializer):
+    """An image near the requested one; relevance is one's own."""
 
-    image = serializers.IntegerField(source="image.pk", help_text="its id")
-    url = serializers.CharField(source="image.url")
-    thumbnail_url = serializers.CharField(source="image.thumbnail_url")
-    width = serializers.IntegerField(source="image.width")
-    height = serializers.IntegerField(source="image.height")
     score = serializers.FloatField(help_text="cosine similarity to the requested image")
     rank = serializers.IntegerField(allow_null=True, help_text="null outside the list")
-    species = SpeciesBriefSerializer(allow_null=True, help_text="null where unknown or hidden")
-    relevance = serializers.ChoiceField(
-        choices=Relevance.choices, allow_null=True, help_text="one's own"
-    )
 
 
 class SimilarSerializer(serializers.Serializer[Any]):
