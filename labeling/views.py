@@ -23,7 +23,7 @@ from labeling.blind.selectors import queries_waiting
 from labeling.comments.selectors import mentions_waiting
 from labeling.guidance.selectors import introduction_of, needs_introduction
 from labeling.guidance.views import how_to_label_context
-from labeling.judging.access import blind_problem, can_judge, get_query_for
+from labeling.judging.access import get_query_for, why_not
 from labeling.judging.agreement import agreement_rows, diagnoses, patterns, standing_of
 from labeling.judging.blind import BLIND_KINDS, BlindKind
 from labeling.judging.grades import HIGHEST, LEAST_RELEVANT, REASONS, grade_names
@@ -136,7 +136,7 @@ def _blind_waiting(user: Any) -> Iterator[dict[str, Any]]:
 def label(request: HttpRequest, pk: int) -> HttpResponse:
     """The page on which candidates are judged; it works through the API."""
     query = get_query_for(request.user, pk)
-    if not can_judge(request.user, query):
+    if why_not(request.user, query):
         return redirect("query-detail", pk=pk)
     orders = orders_open_to(request.user, query)
     remembered = f"order of query {query.pk}"
@@ -157,7 +157,7 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
 def audit(request: HttpRequest, pk: int) -> HttpResponse:
     """The labeling page over images of the query's list that are drawn at random."""
     query = get_query_for(request.user, pk)
-    if not can_judge(request.user, query):
+    if why_not(request.user, query):
         return redirect("query-detail", pk=pk)
     data = {
         "audit": reverse("api-query-audit", args=[pk]),
@@ -183,7 +183,7 @@ def blind_next(request: HttpRequest, kind: BlindKind) -> HttpResponse:
 def blind(request: HttpRequest, pk: int, kind: BlindKind) -> HttpResponse:
     """The labeling page over a query's images that are shown without what is known of them."""
     query = get_query_for(request.user, pk)
-    if blind_problem(kind, request.user, query):
+    if why_not(request.user, query, kind):
         return redirect("query-detail", pk=pk)
     end_title, end_text = kind.end
     data = {

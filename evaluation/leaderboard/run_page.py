@@ -32,7 +32,7 @@ from evaluation.scoring.measures import HEADLINES, parse_measures
 from evaluation.scoring.run_files import Ranking
 from evaluation.scoring.ties import TieRange, tie_range
 from labeling.candidates.selectors import candidate_ranks
-from labeling.judging.access import can_judge, queries_visible_to
+from labeling.judging.access import queries_visible_to, why_not
 from labeling.queries.models import Query
 from releases.access import labels_visible_to
 from releases.models import Release
@@ -243,7 +243,7 @@ def query_to_label(release: Release, query: SnapshotQuery, user: Any) -> Query |
         return None
     visible = queries_visible_to(user).filter(query_id=query.query_id, text=query.text)
     listed = visible.filter(current_list__frozen_at__isnull=False).first()
-    return listed if listed is not None and can_judge(user, listed) else None
+    return listed if listed is not None and not why_not(user, listed) else None
 
 
 def shown_images(

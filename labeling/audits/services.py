@@ -10,12 +10,12 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from core.errors import Conflict, Forbidden, QueryGone
+from core.errors import Conflict, QueryGone
 from labeling.audits.draws import KEY_BYTES, draw_order
 from labeling.audits.models import Draw, DrawKey, DrawRound
 from labeling.audits.selectors import AuditState, audit_state, images_at, packed
 from labeling.candidates.services import lock_query
-from labeling.judging.access import counted_for, judging_problem
+from labeling.judging.access import counted_for, require_permission
 from labeling.queries.models import Query
 
 LARGEST_DRAW = 100
@@ -66,8 +66,7 @@ def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
     check_count(count)
     # Judgments hold this lock shared: each is before the draw, or finds what it displayed.
     query = lock_query(query)
-    if problem := judging_problem(annotator, query):
-        raise Forbidden(problem)
+    require_permission(annotator, query)
     if query.current_list is None or not query.current_list.ready:
         raise Conflict("The candidate list isn't ready yet, so nothing can be drawn.")
     state = audit_state(query, counted_for(annotator))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from core.access import Role, role_of
+from core.access import Role
 from core.errors import Conflict
 from core.sql import fetch_all
 from labeling.audits.draws import KEY_BYTES, draw_number
@@ -99,18 +99,6 @@ def opinions_draw(*, query: Query) -> None:
         for one in found
         if one.image_id not in known
     )
-
-
-def list_problem(user: Any, query: Query) -> str:
-    """Why the user may not read the query's list now; an empty string if they may. Ranks would tell
-    annotators what to expect of the second opinions that wait for them. One SQL query, of a
-    submitted query alone.
-    """
-    if role_of(user) != Role.ANNOTATOR or query.state != Query.State.SUBMITTED:
-        return ""
-    if not waiting_for(user).filter(query=query, kind=SECOND_OPINIONS.name).exists():
-        return ""
-    return "Second opinions on this query wait for you. Give them first: ranks would bias them."
 
 
 @transaction.atomic

@@ -9,13 +9,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.access import Role, role_of
-from core.errors import Forbidden
 from labeling.audits.services import check_count
 from labeling.blind.opinions import checks_mix
 from labeling.blind.release_audits import seeds_mix
 from labeling.blind.selectors import BlindQueue, blind_queue
 from labeling.candidates.services import lock_query
-from labeling.judging.access import blind_problem
+from labeling.judging.access import require_permission
 from labeling.judging.blind import RELEASE_AUDIT, SECOND_OPINIONS, BlindKind, waiting_for
 from labeling.judging.models import BlindItem
 from labeling.queries.models import Query
@@ -38,8 +37,7 @@ def blind_show(*, kind: BlindKind, query: Query, annotator: Any, count: int) -> 
     """
     check_count(count)
     query = lock_query(query)
-    if problem := blind_problem(kind, annotator, query):
-        raise Forbidden(problem)
+    require_permission(annotator, query, kind)
     if kind in _KNOWN_MIX and role_of(annotator) == Role.ANNOTATOR:
         _KNOWN_MIX[kind](query, annotator)
     waiting = waiting_for(annotator).filter(query=query, kind=kind.name)

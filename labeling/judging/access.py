@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from types import EllipsisType
 from typing import Any, Final
 
@@ -9,9 +10,15 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from core.access import Role, at_least, role_of
-from core.errors import QueryGone
+from core.errors import Forbidden, QueryGone
 from core.sql import fetch_all
-from labeling.judging.blind import BLIND_KINDS, BlindKind, waiting_for_anybody
+from labeling.judging.blind import (
+    BLIND_KINDS,
+    SECOND_OPINIONS,
+    BlindKind,
+    waiting_for,
+    waiting_for_anybody,
+)
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.judging.parts import closed_to
 from labeling.queries.benchmarks import benchmarks_of
@@ -121,18 +128,35 @@ def own_assignment(user: Any, query: Query) -> Assignment | None:
     return Assignment.objects.filter(query=query, annotator=user).first()
 
 
-def judging_problem(
+class Act(Enum):
+    """What a person does with a query that they see, beside judging it blindly (`BlindKind`)."""
+
+    JUDGE = auto()
+    READ_LIST = auto()
+
+
+def why_not(
     user: Any,
     query: Query,
+    act: Act | BlindKind = Act.JUDGE,
     *,
     part: Assignment | EllipsisType | None = ...,
     closed: bool | None = None,
 ) -> str:
-    """Why the user may not judge for the query now; an empty string if they may.
+    """Why the user may not do this now; an empty string if they may.
 
-    `part` is `own_assignment`, and `closed` whether the query is among `parts.closed_to`. What
-    isn't given takes an SQL query, `closed` only for an annotator without a part.
+    Judging goes on until one's hand-in, for reviewers until the query is decided, and judging
+    blindly as long as its kind says. `part` is `own_assignment`, and `closed` whether the query is
+    among `parts.closed_to`. What isn't given takes an SQL query, `closed` only for an annotator
+    without a part.
     """
+    if act is Act.READ_LIST:
+        return _why_not_read_list(user, query)
+    if isinstance(act, BlindKind) and at_least(user, Role.ANNOTATOR):
+        if query.state in act.offered_in:
+            return ""
+        if query.state == Query.State.OPEN:
+            return f"{act.title}: images are shown once the query is submitted."
     if role_of(user) is None:
         return "Log in to judge."
     if not at_least(user, Role.ANNOTATOR):
@@ -162,23 +186,21 @@ _CLOSED: Final = {
 }
 
 
-def blind_problem(kind: BlindKind, user: Any, query: Query) -> str:
-    """Why the user may not judge images of a blind kind now; an empty string if they may. Unlike
-    other judging it goes on after one's hand-in.
+def _why_not_read_list(user: Any, query: Query) -> str:
+    """Ranks would tell annotators what to expect of the second opinions that wait for them. One SQL
+    query, of a submitted query alone.
     """
-    if at_least(user, Role.ANNOTATOR):
-        if query.state in kind.offered_in:
-            return ""
-        if query.state == Query.State.OPEN:
-            return f"{kind.title}: images are shown once the query is submitted."
-    return judging_problem(user, query)
+    if role_of(user) != Role.ANNOTATOR or query.state != Query.State.SUBMITTED:
+        return ""
+    if not waiting_for(user).filter(query=query, kind=SECOND_OPINIONS.name).exists():
+        return ""
+    return "Second opinions on this query wait for you. Give them first: ranks would bias them."
 
 
-def can_judge(user: Any, query: Query, **known: Any) -> bool:
-    """Whether `judging_problem` finds none: an open query until they hand in, or as a reviewer a
-    submitted one.
-    """
-    return not judging_problem(user, query, **known)
+def require_permission(user: Any, query: Query, act: Act | BlindKind = Act.JUDGE) -> None:
+    """Raise Forbidden with `why_not`, unless the user may do this now."""
+    if problem := why_not(user, query, act):
+        raise Forbidden(problem)
 
 
 def counted_for(user: Any) -> Any:

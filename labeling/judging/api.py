@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import exceptions, status
@@ -23,10 +22,10 @@ from labeling.candidates.serializers import ListSerializer
 from labeling.candidates.services import list_extend, list_refresh
 from labeling.judging.access import (
     get_query_for,
-    judging_problem,
     judgment_history,
     judgments_visible_to,
     query_unknown,
+    require_permission,
     sees_query,
 )
 from labeling.judging.progress import progress
@@ -120,8 +119,7 @@ class LabelingActions:
     def extend(self, request: Request, pk: int) -> Response:
         """Append the next candidates of the same order (anybody who may judge for the query)."""
         query = get_query_for(request.user, pk)
-        if problem := judging_problem(request.user, query):
-            raise PermissionDenied(problem)
+        require_permission(request.user, query)
         data = ExtendSerializer(data=request.data)
         data.is_valid(raise_exception=True)
         if query.current_list is None:

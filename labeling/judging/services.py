@@ -14,7 +14,7 @@ from django.db.models import Max, Q
 from core.access import Role, at_least, role_of
 from core.locks import lock_key, transaction_lock
 from labeling.candidates.services import lock_query_shared
-from labeling.judging.access import judging_problem, part_of
+from labeling.judging.access import part_of, why_not
 from labeling.judging.blind import BLIND_KINDS, BlindKind, offered_to
 from labeling.judging.grades import grade_names, relevance_of
 from labeling.judging.models import JudgmentEvent, Relevance
@@ -125,7 +125,7 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     takes_place = part is None and bool(query.annotators_wanted) and _is_open_to(annotator, query)
     if takes_place:
         transaction_lock(lock_key("places", query.pk))
-    closed = judging_problem(annotator, query, part=part)
+    closed = why_not(annotator, query, part=part)
     closed_at = _closed_at(query, annotator, part) if closed else None
     revisions = _revisions(query, annotator, items)
     outcomes = []

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from labeling.judging.access import get_query_for, judging_problem
+from core.errors import Forbidden
+from labeling.judging.access import get_query_for, require_permission
 from labeling.learning.revisions import orders_open_to, revision_queue
 from labeling.queries.models import Query
 
@@ -64,9 +64,8 @@ class LearningActions:
         It is made if there is none yet; asking again changes nothing.
         """
         query = get_query_for(request.user, pk)
-        if problem := judging_problem(request.user, query):
-            raise PermissionDenied(problem)
+        require_permission(request.user, query)
         if Query.Order.LEARNED not in orders_open_to(request.user, query):
-            raise PermissionDenied("This query is labeled in the CLIP order.")
+            raise Forbidden("This query is labeled in the CLIP order.")
         queue = revision_queue(query=query, user=request.user)
         return Response(RevisionQueueSerializer(queue).data)

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from core.access import role_of
 from labeling.audits.hand_in import hand_in_state
-from labeling.judging.access import judging_problem, own_assignment
+from labeling.judging.access import own_assignment, why_not
 from labeling.judging.parts import hand_ins_missing, people_labeling
 from labeling.judging.progress import progress
 from labeling.queries.models import Assignment, Query
@@ -36,7 +36,7 @@ def transitions_open_to(user: Any, query: Query, part: Assignment | None) -> tup
     """
     handed_in = part is not None and part.handed_in
     is_open = query.state == Query.State.OPEN
-    if is_open and not handed_in and judging_problem(user, query, part=part):
+    if is_open and not handed_in and why_not(user, query, part=part):
         return ()
     return transitions_for(role_of(user), query.state, handed_in=handed_in)
 
@@ -74,7 +74,7 @@ def assignment_hand_in(
     part = own_assignment(annotator, query)
     if part is not None and part.handed_in:
         return None
-    if problem := judging_problem(annotator, query, part=part):
+    if problem := why_not(annotator, query, part=part):
         raise TransitionRefused(problem)
     rule = "" if reason else _rule_met(query, annotator, note)
     fields = {"rule": rule, "reason": reason, "note": note, "handed_in_at": timezone.now()}

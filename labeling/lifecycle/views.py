@@ -26,11 +26,10 @@ from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_refresh
 from labeling.comments.selectors import image_threads
 from labeling.judging.access import (
-    can_judge,
     counted_for,
     get_query_for,
-    judging_problem,
     own_assignment,
+    why_not,
 )
 from labeling.judging.grades import grade_names
 from labeling.judging.parts import people_labeling
@@ -101,7 +100,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     reviewer = at_least(request.user, Role.REVIEWER)
     part = own_assignment(request.user, query)
-    problem = judging_problem(request.user, query, part=part)
+    problem = why_not(request.user, query, part=part)
     allowed = transitions_open_to(request.user, query, part)
     counted = counted_for(request.user)
     shown_progress = progress(query, annotator=counted)
@@ -363,7 +362,7 @@ def query_complete(request: HttpRequest, pk: int) -> HttpResponse:
         "query": query,
         "left_open": left_open(query),
         "still_labeling": still_labeling(query),
-        "can_label": can_judge(request.user, query),
+        "can_label": not why_not(request.user, query),
     }
     return render(request, "labeling/query_complete.html", context)
 

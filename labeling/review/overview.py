@@ -16,7 +16,7 @@ from django.db.models import Q, QuerySet
 from core.access import Role, at_least
 from core.ids import id_of
 from labeling.candidates.rules import Evidence
-from labeling.judging.access import can_judge, queries_visible_to
+from labeling.judging.access import queries_visible_to, why_not
 from labeling.judging.parts import closed_to
 from labeling.judging.progress import Progress, hand_in_rule
 from labeling.queries.models import Assignment, Query
@@ -138,7 +138,7 @@ def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:
             progress=figures[query.pk].progress,
             last_activity=figures[query.pk].activity.last_activity,
             annotators=figures[query.pk].activity.annotators,
-            can_label=can_judge(user, query, part=parts.get(query.pk), closed=query.pk in closed),
+            can_label=not why_not(user, query, part=parts.get(query.pk), closed=query.pk in closed),
             part=parts.get(query.pk),
         )
         for query in queries

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import exceptions, status
@@ -16,10 +15,16 @@ from rest_framework.response import Response
 from core.access import Role, names_hidden_from, require_role
 from core.api.parameters import parameters
 from labeling.audits.hand_in import hand_in_state
-from labeling.blind.opinions import list_problem
 from labeling.candidates.selectors import list_status
 from labeling.candidates.serializers import ListSerializer
-from labeling.judging.access import can_judge, counted_for, get_query_for, query_and_part
+from labeling.judging.access import (
+    Act,
+    counted_for,
+    get_query_for,
+    query_and_part,
+    require_permission,
+    why_not,
+)
 from labeling.judging.progress import progress
 from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.judging.services import latest_event
@@ -164,7 +169,7 @@ class StudioActions:
         query, part = query_and_part(request.user, pk)
         sent = parameters(request, ChangesParameters)
         found = changes_since(query=query, user=request.user, **sent)
-        if list_problem(request.user, query):
+        if why_not(request.user, query, Act.READ_LIST):
             found = replace(found, withdrawn=[], flagged=[])
         answer = {
             "query": _query_status(request, query, part=part),
@@ -241,12 +246,11 @@ class StudioActions:
 
 
 def _query_with_list(request: Request, pk: int) -> Query:
-    """The query, for a person who may read its list. Raises Http404 and PermissionDenied."""
+    """The query, for a person who may read its list. Raises Http404 and Forbidden."""
     query = get_query_for(request.user, pk)
-    if problem := list_problem(request.user, query):
-        raise PermissionDenied(problem)
+    require_permission(request.user, query, Act.READ_LIST)
     return query
 
 
 def _query_status(request: Request, query: Any, **known: Any) -> dict[str, Any]:
-    return {"state": query.state, "can_label": can_judge(request.user, query, **known)}
+    return {"state": query.state, "can_label": not why_not(request.user, query, **known)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -15,7 +14,7 @@ from core.errors import Conflict
 from labeling.audits.selectors import AuditState, audit_state, pool_words
 from labeling.audits.services import audit_draw
 from labeling.candidates.selectors import list_status
-from labeling.judging.access import counted_for, get_query_for, judging_problem
+from labeling.judging.access import counted_for, get_query_for, require_permission
 from labeling.judging.services import latest_event
 from labeling.queries.models import Query
 from labeling.studio.audit_serializers import AuditSerializer, DrawSerializer
@@ -32,8 +31,7 @@ class AuditActions:
     def audit(self, request: Request, pk: int) -> Response:
         """What the query's audits certify, and the drawn images to judge (whoever may judge)."""
         query = get_query_for(request.user, pk)
-        if problem := judging_problem(request.user, query):
-            raise PermissionDenied(problem)
+        require_permission(request.user, query)
         if query.current_list is None or not query.current_list.ready:
             raise Conflict("The candidate list isn't ready yet, so nothing can be audited.")
         return _answer(query, request.user, audit_state(query, counted_for(request.user)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -17,7 +16,7 @@ from labeling.blind.opinions import check_mark
 from labeling.blind.selectors import BlindQueue, blind_queue
 from labeling.blind.services import blind_show
 from labeling.candidates.selectors import list_status
-from labeling.judging.access import blind_problem, get_query_for
+from labeling.judging.access import get_query_for, require_permission
 from labeling.judging.blind import BlindKind
 from labeling.judging.services import latest_event
 from labeling.queries.models import Query
@@ -42,8 +41,7 @@ class BlindQueueView(APIView):
         what runs rank high also when it is complete.
         """
         query = get_query_for(request.user, pk)
-        if problem := blind_problem(kind, request.user, query):
-            raise PermissionDenied(problem)
+        require_permission(request.user, query, kind)
         return _answer(query, request.user, blind_queue(kind, query, request.user))
 
 

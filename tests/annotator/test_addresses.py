@@ -16,7 +16,7 @@ from core.jobs.models import Job
 from evaluation.runs.models import Run
 from labeling.audits.models import DrawKey, ReleaseKey
 from labeling.candidates.models import CandidateList
-from labeling.judging.access import can_judge, judging_problem, queries_visible_to, sees_query
+from labeling.judging.access import queries_visible_to, sees_query, why_not
 from labeling.judging.models import JudgmentEvent
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.models import Image, Species
@@ -193,8 +193,7 @@ def test_no_query_is_there_for_a_researcher_to_judge(world: World) -> None:
     researcher = world.people["researcher"]
     assert not queries_visible_to(researcher).exists()
     assert not sees_query(researcher, query)
-    assert not can_judge(researcher, query)
-    assert judging_problem(researcher, query).startswith("Researchers don't judge")
+    assert why_not(researcher, query).startswith("Researchers don't judge")
 
 
 def test_numbers_that_no_row_has_are_found_nowhere(clients: dict[str, list[Any]]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from labeling.judging.access import can_judge
+from labeling.judging.access import why_not
 from labeling.judging.sources import JudgmentSource
 from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.imports import judgments_import
@@ -66,7 +66,7 @@ def test_a_part_is_resumed_while_the_query_is_open(query, annotator, other_annot
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "relevant")
     hand_in(query, annotator, note="Only one.")
-    assert not can_judge(annotator, query)
+    assert why_not(annotator, query)
     # Once more it changes nothing.
     assert hand_in(query, annotator, note="Second.").state == "open"
     assert query.assignments.get().note == "Only one."

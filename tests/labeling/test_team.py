@@ -8,7 +8,7 @@ import pytest
 
 from annotator.people.services import mails_set
 from core.errors import Conflict
-from labeling.judging.access import can_judge
+from labeling.judging.access import why_not
 from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.services import query_transition
 from labeling.lifecycle.team import (
@@ -83,8 +83,8 @@ def test_as_many_as_are_wanted_label_it_and_all_of_them_submit_it(
     # Reopened, it is theirs again, and nobody else's.
     query = query_transition(query=query, to_state="open", by=reviewer)
     assert query.assignments.count() == 0
-    assert can_judge(other_annotator, query)
-    assert not can_judge(third, query)
+    assert not why_not(other_annotator, query)
+    assert why_not(third, query)
 
 
 def test_only_the_assigned_see_it_and_a_paused_part_holds_nothing_back(
@@ -119,7 +119,7 @@ def test_only_the_assigned_see_it_and_a_paused_part_holds_nothing_back(
     # Who is no longer assigned but has begun goes on.
     query = set_team(query, reviewer, annotator)
     assert (states(query), still_labeling(query)) == ({"ann": "assigned"}, ["ann", "olga"])
-    assert can_judge(third, query)
+    assert not why_not(third, query)
     with pytest.raises(Conflict, match="rita is no annotator"):
         set_team(query, reviewer, reviewer)
 
