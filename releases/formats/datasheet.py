@@ -155,10 +155,6 @@ class Facts:
         """Number of queries of each split."""
         return list(by_split(self.queries).values())
 
-    def grouped(self, *names: str) -> list[tuple[tuple[str | None, ...], list[int]]]:
-        """(the values of these fields, queries of each split)."""
-        return [(key, list(counts.values())) for key, counts in grouped(self.queries, *names)]
-
     @property
     def scientific_terms(self) -> list[bool]:
         """Of the queries of which it is known."""
@@ -193,6 +189,7 @@ def _template() -> jinja2.Template:
     environment.globals |= {
         "counted": counted,
         "duration": _duration,
+        "grouped": grouped,
         "percent": percent,
         "percent_down": lambda value: f"{floor(10 * value) / 10:g}",
         "share": share,

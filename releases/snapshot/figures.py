@@ -47,16 +47,14 @@ def by_split(queries: Iterable[SnapshotQuery]) -> dict[str, int]:
     return {split: splits.count(split) for split in ("val", "test")}
 
 
-def grouped(
-    queries: Iterable[SnapshotQuery], *names: str
-) -> list[tuple[tuple[str | None, ...], dict[str, int]]]:
-    """(the values of these fields, queries `by_split`), in the order of the values; None, not
-    known, comes last."""
+def grouped(queries: Iterable[SnapshotQuery], *names: str) -> list[dict[str, Any]]:
+    """{each of these fields: its value, each split: how many queries}, in the order of the values;
+    None, not known, comes last."""
     groups: defaultdict[tuple[str | None, ...], list[SnapshotQuery]] = defaultdict(list)
     for query in queries:
         groups[tuple(getattr(query, name) for name in names)].append(query)
     order = sorted(groups, key=lambda key: [(part is None, part or "") for part in key])
-    return [(key, by_split(groups[key])) for key in order]
+    return [dict(zip(names, key, strict=True)) | by_split(groups[key]) for key in order]
 
 
 def pairs_per_query(snapshot: Snapshot, query_ids: Sequence[int]) -> dict[str, Ints]:

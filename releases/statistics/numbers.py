@@ -114,8 +114,8 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         "annotators": header.annotators if known else None,
         "labeled": summary(per_query["judged"], COUNT_EDGES) if header.negatives_known else None,
         "relevant_per_query": summary(per_query["relevant"], COUNT_EDGES),
-        "categories": _grouped(snapshot, "supercategory", "category"),
-        "iconic_groups": _grouped(snapshot, "iconic_group"),
+        "categories": grouped(snapshot.queries.values(), "supercategory", "category"),
+        "iconic_groups": grouped(snapshot.queries.values(), "iconic_group"),
         "map": _map(snapshot),
         "seconds": timed and timed | {"total": float(seconds.sum())},
         "ranks": _ranks(snapshot),
@@ -142,11 +142,6 @@ def summary(values: npt.NDArray[Any], edges: Sequence[float]) -> Numbers | None:
         "mean": spread.mean,
         "highest": spread.most,
     }
-
-
-def _grouped(snapshot: Snapshot, *names: str) -> list[Numbers]:
-    groups = grouped(snapshot.queries.values(), *names)
-    return [dict(zip(names, key, strict=True)) | counts for key, counts in groups]
 
 
 def _map(snapshot: Snapshot) -> Numbers:
