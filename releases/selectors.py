@@ -26,6 +26,7 @@ from releases.formats.certificates import (
 from releases.formats.huggingface import REFUSED_FILE
 from releases.formats.registry import all_formats
 from releases.models import Release
+from releases.snapshot.release_certificate import ReleaseCertificate
 from releases.snapshot.snapshot import Snapshot
 
 #: The formats' keys of files that no format wrote.
@@ -181,7 +182,7 @@ def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | Non
         )
         if value is not None
     }
-    return found | percents | {"complete": found.get("judged") == found["unjudged"]}
+    return found | percents | {"complete": ReleaseCertificate(**found).complete}
 
 
 def access_of(entry: dict[str, Any]) -> Access:

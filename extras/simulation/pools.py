@@ -11,8 +11,9 @@ import numpy as np
 from core.errors import Conflict
 from extras.simulation.core import Pool
 from labeling.candidates.selectors import candidate_ranks
-from labeling.judging.consensus import Vote, consensus_by_key
+from labeling.judging.consensus import consensus_by_key
 from labeling.judging.models import Judgment
+from labeling.judging.progress import votes_of
 from labeling.judging.progress import minimum_labels, progress
 from labeling.queries.models import Query
 from retrieval.embedding.models import EmbeddingModel
@@ -73,15 +74,8 @@ def query_pool(query: Query) -> JudgedPool:
         raise SimulationRefused(
             f"Query {query.query_id} isn't complete, so nobody knows what is relevant to it."
         )
-    votes = (
-        Judgment.objects.filter(~is_withdrawn("image"), query=query)
-        .order_by("image_id")
-        .values_list("image_id", "annotator_id", "annotator__role", "relevance", "updated_at")
-    )
-    labels = {
-        image_id: agreed.relevant
-        for image_id, agreed in consensus_by_key((row[0], Vote(*row[1:])) for row in votes)
-    }
+    votes = votes_of(Judgment.objects.filter(~is_withdrawn("image"), query=query))
+    labels = {image_id: agreed.relevant for (_, image_id), agreed in consensus_by_key(votes)}
     ranks = candidate_ranks(query, labels)
     return judged_pool(
         query_id=query.query_id,

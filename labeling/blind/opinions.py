@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from django.contrib.auth import get_user_model
@@ -20,8 +22,9 @@ from labeling.blind.selectors import blind_queue
 from labeling.candidates.models import Candidate
 from labeling.candidates.services import lock_query
 from labeling.judging.blind import SECOND_OPINIONS, waiting_for
-from labeling.judging.consensus import Vote, consensus
+from labeling.judging.consensus import consensus
 from labeling.judging.models import BlindItem, Judgment, JudgmentEvent, Relevance
+from labeling.judging.progress import votes_of
 from labeling.queries.categories import supercategory_of
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
@@ -166,16 +169,12 @@ def decided_images(query: Query) -> Iterator[tuple[int, bool, bool]]:
         query=query, annotator__role__in=(Role.REVIEWER, Role.ADMIN)
     ).values("image")
     marked = set(MarkedCheck.objects.filter(query=query).values_list("image", flat=True))
-    votes: dict[int, list[Vote]] = {}
-    rows = Judgment.objects.filter(~is_withdrawn("image_id"), query=query, image__in=reviewed)
-    for image_id, who, role, relevance, at in rows.order_by("image_id").values_list(
-        "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
-    ):
-        votes.setdefault(image_id, []).append(Vote(who, role, relevance, at))
-    for image_id, given in votes.items():
-        agreed = consensus(given)
+    judgments = Judgment.objects.filter(~is_withdrawn("image_id"), query=query, image__in=reviewed)
+    for (_, image_id), group in groupby(votes_of(judgments), key=itemgetter(0)):
+        votes = [vote for _, vote in group]
+        agreed = consensus(votes)
         if not agreed.unsure:
-            disputed = len({one.relevance for one in given}) > 1
+            disputed = len({vote.relevance for vote in votes}) > 1
             yield image_id, agreed.relevant, disputed or image_id in marked
 
 

@@ -12,8 +12,9 @@ from django.template.loader import render_to_string
 
 from core.access import Role, role_of
 from labeling.guidance.models import HowToLabel, Introduction
-from labeling.judging.consensus import Vote, consensus_by_key
+from labeling.judging.consensus import consensus_by_key
 from labeling.judging.models import Judgment
+from labeling.judging.progress import votes_of
 from labeling.queries.models import Query, QueryExample
 from retrieval.flags.selectors import is_withdrawn
 
@@ -56,16 +57,13 @@ def practice_labels(query: Query, images: Collection[int] | None = None) -> dict
     """Whether each judged image (of `images`) is relevant; leaves out withdrawn images and those
     whose label is in doubt: unsure or a tie.
     """
-    votes = Judgment.objects.filter(~is_withdrawn("image"), query=query)
+    judgments = Judgment.objects.filter(~is_withdrawn("image"), query=query)
     if images is not None:
-        votes = votes.filter(image__in=images)
-    rows = votes.order_by("image_id").values_list(
-        "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
-    )
+        judgments = judgments.filter(image__in=images)
     return {
-        image_id: consensus.relevant
-        for image_id, consensus in consensus_by_key((row[0], Vote(*row[1:])) for row in rows)
-        if not consensus.unsure and consensus.decided_by != "tie"
+        image_id: agreed.relevant
+        for (_, image_id), agreed in consensus_by_key(votes_of(judgments))
+        if not agreed.unsure and agreed.decided_by != "tie"
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.db.models import Count, Max
+from django.db.models import Count, Max, QuerySet
 
 from core.sql import fetch_all
 from labeling.candidates.models import Candidate
@@ -263,15 +263,20 @@ def consensus_on(
     if not contested:
         return
     query_pks, image_ids = zip(*contested, strict=True)
-    votes = Judgment.objects.filter(query__in=set(query_pks), image__in=set(image_ids))
-    rows = votes.order_by("query_id", "image_id").values_list(
-        "query_id", "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
-    )
+    judgments = Judgment.objects.filter(query__in=set(query_pks), image__in=set(image_ids))
     yield from consensus_by_key(
-        ((query_pk, image_id), Vote(annotator, role, relevance, at))
-        for query_pk, image_id, annotator, role, relevance, at in rows
-        if (query_pk, image_id) in contested
+        (pair, vote) for pair, vote in votes_of(judgments) if pair in contested
     )
+
+
+def votes_of(judgments: QuerySet[Judgment]) -> Iterator[tuple[tuple[int, int], Vote]]:
+    """Each judgment's (query, image) and vote, those of one pair together; one SQL query."""
+    rows = judgments.order_by("query_id", "image_id").values_list(
+        *("query_id", "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"),
+        "grade",
+    )
+    for query_pk, image_id, *vote in rows:
+        yield (query_pk, image_id), Vote(*vote)
 
 
 def relevant_images(query: Query, among: Collection[int] | None = None) -> list[int]:
@@ -286,8 +291,5 @@ def relevant_grades(query: Query, among: Collection[int] | None = None) -> dict[
     judgments = Judgment.objects.filter(query=query)
     if among is not None:
         judgments = judgments.filter(image__in=among)
-    rows = judgments.order_by("image_id").values_list(
-        "image_id", "annotator_id", "annotator__role", "relevance", "updated_at", "grade"
-    )
-    votes = ((row[0], Vote(*row[1:])) for row in rows)
-    return {image: agreed.grade for image, agreed in consensus_by_key(votes) if agreed.relevant}
+    agreed_on = consensus_by_key(votes_of(judgments))
+    return {image_id: agreed.grade for (_, image_id), agreed in agreed_on if agreed.relevant}
