@@ -13,8 +13,7 @@ from extras.simulation.core import Pool
 from labeling.candidates.selectors import candidate_ranks
 from labeling.judging.consensus import consensus_by_key
 from labeling.judging.models import Judgment
-from labeling.judging.progress import votes_of
-from labeling.judging.progress import minimum_labels, progress
+from labeling.judging.progress import minimum_labels, progress, votes_of
 from labeling.queries.models import Query
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.selectors import is_withdrawn
