@@ -28,7 +28,12 @@ from scipy.stats import hypergeom
 
 from bench import harness
 from extras.simulation.measures import binomial_interval
-from labeling.audits.bounds import AuditRound, log_evidence, meets_target, release_missing_at_most
+from labeling.certificates.bounds import (
+    AuditRound,
+    log_evidence,
+    meets_target,
+    release_missing_at_most,
+)
 
 #: Images of the pool, relevant among them, and how many standard deviations their scores lie apart.
 SETTINGS: Final = (

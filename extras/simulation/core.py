@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extras.simulation import measures
-from labeling.audits import bounds
-from labeling.audits.bounds import AuditRound
+from labeling.certificates import bounds
+from labeling.certificates.bounds import AuditRound
 from labeling.learning.ridge import direction, interleaved, pool_moments, pool_scores
 from retrieval.ranking.scan import Halves, Rows
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from labeling.audits.bounds import meets_target, recall_at_least
 from labeling.audits.selectors import audit_state
 from labeling.candidates.rules import Certified, Evidence, HandInState, not_certified
 from labeling.candidates.stopping import StopState
+from labeling.certificates.bounds import meets_target, recall_at_least
 from labeling.judging.progress import hand_in_rule
 from labeling.queries.models import Query
 

@@ -9,15 +9,15 @@ import numpy as np
 from django.conf import settings
 
 from core.sql import fetch_all
-from labeling.audits.bounds import (
+from labeling.audits.models import Draw, DrawRound
+from labeling.candidates.models import Candidate, CandidateList
+from labeling.certificates.bounds import (
     AuditRound,
     missing_at_most,
     more_without_hit,
     recall_at_least,
 )
-from labeling.audits.models import Draw, DrawRound
-from labeling.audits.sentences import certificate_sentences
-from labeling.candidates.models import Candidate, CandidateList
+from labeling.certificates.sentences import certificate_sentences
 from labeling.judging.consensus import Consensus
 from labeling.judging.models import Judgment
 from labeling.judging.progress import consensus_on, hand_in_rule

@@ -18,8 +18,8 @@ In a query's last row, else blank:
     rule               the stop rule met when its last part was handed in; blank for none
     reason             why it was completed with something left open
 
-Counts are by the labels that stand in the release; see `labeling.audits.bounds`. Rows go by query
-id, then round.
+Counts are by the labels that stand in the release; see `labeling.certificates.bounds`. Rows go by
+query id, then round.
 
 release_certificate.json, release_certificate_val.json: what the audits for the release bound of all
 its queries together, as `ReleaseCertificate` has it.

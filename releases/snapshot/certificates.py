@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from labeling.audits.bounds import AuditRound, missing_at_most, recall_at_least
+from labeling.certificates.bounds import AuditRound, missing_at_most, recall_at_least
 from releases.snapshot.snapshot import DrawnRound, PoolImage, Snapshot, SnapshotQuery
 
 #: `PoolImage.label` of an image on which all judgments agree.

@@ -8,7 +8,7 @@ from math import inf
 from operator import attrgetter
 from typing import Any, Final
 
-from labeling.audits.bounds import (
+from labeling.certificates.bounds import (
     SEEDS_SHARE,
     release_missing_at_most,
     release_recall_at_least,
@@ -74,7 +74,7 @@ class ReleaseCertificate:
     all is judged."""
     recall_at_least: float | None
     """found / (found_at_audit + missing_at_most); None where it says nothing, see
-    `labeling.audits.bounds.release_recall_at_least`."""
+    `labeling.certificates.bounds.release_recall_at_least`."""
 
     @property
     def complete(self) -> bool:

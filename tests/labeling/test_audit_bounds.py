@@ -9,7 +9,7 @@ from math import comb, exp, inf, isclose
 import pytest
 from scipy.stats import beta, binom, hypergeom
 
-from labeling.audits.bounds import (
+from labeling.certificates.bounds import (
     AuditRound,
     log_evidence,
     meets_target,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from labeling.audits.bounds import AuditRound
-from labeling.audits.sentences import certificate_sentences
+from labeling.certificates.bounds import AuditRound
+from labeling.certificates.sentences import certificate_sentences
 
 pytestmark = pytest.mark.pure
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from labeling.audits.bounds import AuditRound
 from labeling.audits.draws import draw_order
 from labeling.audits.models import Draw, DrawKey, DrawRound
 from labeling.audits.selectors import Aim, AuditState, audit_state, certificate, pool_words
 from labeling.audits.services import audit_draw
 from labeling.candidates.services import list_extend
+from labeling.certificates.bounds import AuditRound
 from labeling.judging.models import JudgmentEvent
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from labeling.audits.bounds import AuditRound, more_without_hit
 from labeling.audits.hand_in import hand_in_state
 from labeling.audits.services import audit_draw
+from labeling.certificates.bounds import AuditRound, more_without_hit
 from labeling.judging.progress import progress
 from labeling.lifecycle.services import query_create, query_transition
 from labeling.queries.models import Query

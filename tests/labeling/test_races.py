@@ -14,7 +14,6 @@ from django.db import transaction
 
 from core.errors import QueryGone
 from core.jobs.models import Job
-from labeling.audits.bounds import missing_at_most
 from labeling.audits.models import ReleaseAudit, ReleaseKey
 from labeling.audits.selectors import audit_state
 from labeling.audits.services import audit_draw
@@ -22,6 +21,7 @@ from labeling.candidates.freezing import list_freeze
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.candidates.selectors import list_verify
 from labeling.candidates.services import list_extend, list_refresh
+from labeling.certificates.bounds import missing_at_most
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.lifecycle.imports import judgments_import
 from labeling.lifecycle.opening import queries_open

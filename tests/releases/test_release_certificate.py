@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labeling.audits.bounds import release_missing_at_most, release_recall_at_least
 from labeling.audits.models import ReleaseKey
 from labeling.blind.services import blind_show
+from labeling.certificates.bounds import release_missing_at_most, release_recall_at_least
 from labeling.judging.blind import RELEASE_AUDIT
 from labeling.judging.models import BlindItem
 from labeling.lifecycle.services import query_transition

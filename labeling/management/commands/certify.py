@@ -8,14 +8,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from labeling.audits.bounds import (
+from labeling.certificates.bounds import (
     AuditRound,
     missing_at_most,
     more_without_hit,
     recall_at_least,
     relevant_at_most,
 )
-from labeling.audits.sentences import certificate_sentences
+from labeling.certificates.sentences import certificate_sentences
 
 
 class Command(BaseCommand):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from extras.simulation import measures
 from extras.simulation.core import Pool, Simulation, Stop, active_order, parse_stop
-from labeling.audits import bounds
-from labeling.audits.bounds import AuditRound
 from labeling.candidates.stopping import stop_state
+from labeling.certificates import bounds
+from labeling.certificates.bounds import AuditRound
 from labeling.learning.ridge import pool_scores
 
 pytestmark = pytest.mark.pure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from labeling.audits.bounds import AuditRound, missing_at_most, more_without_hit
+from labeling.certificates.bounds import AuditRound, missing_at_most, more_without_hit
 
 
 def certificate_sentences(
