@@ -27,7 +27,6 @@ from labeling.judging.access import get_query_for, why_not
 from labeling.judging.agreement import agreement_rows, diagnoses, patterns, standing_of
 from labeling.judging.blind import BLIND_KINDS, BlindKind
 from labeling.judging.grades import HIGHEST, LEAST_RELEVANT, REASONS, grade_names
-from labeling.judging.people import fast_pages_of, months_of, pace_of
 from labeling.learning.revisions import orders_open_to
 from labeling.lifecycle.assignments import still_labeling
 from labeling.queries.benchmarks import benchmarks_shown
@@ -37,6 +36,7 @@ from labeling.review.first_steps import first_steps
 from labeling.review.my_queries import my_queries
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
 from labeling.review.pace import team_progress
+from labeling.review.people import fast_pages_of, months_of, pace_of
 from labeling.review.selectors import KINDS
 from labeling.studio import keymap
 from labeling.studio.preferences import keys_shown, preferences_of

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from labeling.candidates.rules import Certificate, Evidence, RuleState, Streak
-from labeling.judging.people import pace_of
 from labeling.judging.progress import hand_in_rule
 from labeling.queries.models import Query
 from labeling.review.overview import QueryOverview, queries_overview
+from labeling.review.people import pace_of
 
 #: Why a query waits, what comes first first.
 KINDS: Final = ("sent back", "begun", "assigned", "new")

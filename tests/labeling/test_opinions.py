@@ -16,10 +16,10 @@ from labeling.blind.services import blind_show
 from labeling.judging.agreement import agreement_rows, diagnoses, patterns, standing_of
 from labeling.judging.blind import SECOND_OPINIONS
 from labeling.judging.models import BlindItem, Judgment, JudgmentEvent
-from labeling.judging.people import fast_pages_of, months_of, pace_of
 from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
+from labeling.review.people import fast_pages_of, months_of, pace_of
 from labeling.review.selectors import images_to_review, left_open
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_flag_raise
