@@ -146,10 +146,8 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
         wanted = request.session.get(remembered, "")
     order = Query.Order(wanted if wanted in orders else orders[0])
     others = [Query.Order(other) for other in orders if other != order]
-    data = {"complete": reverse("query-complete", args=[pk])}
-    if order == Query.Order.LEARNED:
-        data["learned"] = ""
-    return _studio(request, query, data, order=order, other_orders=others)
+    source = {"kind": "learned" if order == Query.Order.LEARNED else "list"}
+    return _studio(request, query, source, order=order, other_orders=others)
 
 
 @login_required
@@ -159,12 +157,14 @@ def audit(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     if why_not(request.user, query):
         return redirect("query-detail", pk=pk)
-    data = {
-        "audit": reverse("api-query-audit", args=[pk]),
+    source = {
+        "kind": "audit",
+        "address": reverse("api-query-audit", args=[pk]),
+        "judged_as": "audit",
         "ranking": reverse("query-label", args=[pk]),
     }
     target = round(100 * audit_aim(query).target, 2)
-    return _studio(request, query, data, audit=True, target=target)
+    return _studio(request, query, source, audit=True, target=target)
 
 
 @login_required
@@ -186,15 +186,16 @@ def blind(request: HttpRequest, pk: int, kind: BlindKind) -> HttpResponse:
     if why_not(request.user, query, kind):
         return redirect("query-detail", pk=pk)
     end_title, end_text = kind.end
-    data = {
-        "audit": reverse(f"api-query-{kind.name}", args=[pk]),
-        "blind": kind.source,
-        "offered-in": " ".join(kind.offered_in),
+    source = {
+        "kind": "blind",
+        "address": reverse(f"api-query-{kind.name}", args=[pk]),
+        "judged_as": kind.source,
+        "offered_in": kind.offered_in,
         "next": reverse(kind.name),
-        "end-title": end_title,
-        "end-text": end_text,
+        "end_title": end_title,
+        "end_text": end_text,
     }
-    return _studio(request, query, data, audit=True, blind=kind)
+    return _studio(request, query, source, audit=True, blind=kind)
 
 
 @login_required
@@ -252,26 +253,24 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     kind = chosen(request.GET, "kind", KINDS)
     address = reverse("api-query-review", args=[pk])
-    data = {
-        "review": f"{address}?kind={kind}" if kind else address,
-        "kind": kind,
-        "still-labeling": ", ".join(still_labeling(query)),
+    source = {
+        "kind": "review",
+        "address": f"{address}?kind={kind}" if kind else address,
+        "only": kind,
+        "still_labeling": still_labeling(query),
     }
-    return _studio(request, query, data, review=True, kind=kind)
+    return _studio(request, query, source, review=True, kind=kind)
 
 
 def _studio(
-    request: HttpRequest, query: Query, data: dict[str, str], **context: Any
+    request: HttpRequest, query: Query, source: dict[str, Any], **context: Any
 ) -> HttpResponse:
-    """The labeling page; `data` is what its script knows of the page, by `data-` attribute."""
+    """The labeling page; `source` tells its script where the images come from."""
     preferences = preferences_of(request.user)
     names = grade_names(query.grades)
     least = LEAST_RELEVANT.get(query.grades)
-    grades = {"grades": least} if query.grades else {}
-    common = {"api": reverse("api-query-detail", args=[query.pk]), "query": query.pk}
     context |= {
         "query": query,
-        "data": common | {"login": reverse("login")} | data | grades,
         # From the lowest, as the buttons stand.
         "grades": [(f"grade_{grade}", names[grade], grade >= least) for grade in sorted(names)]
         if least
@@ -280,14 +279,22 @@ def _studio(
         "unsure_at": len(names) // 2 + 1,
         "reasons": REASONS if least and query.grades != Query.Grades.EVIDENCE else [],
         "stop_streak": settings.STOP_STREAK,
-        "studio_user": {
-            "id": request.user.pk,
-            "name": request.user.get_username(),
-            "role": role_of(request.user),
+        "studio_page": {
+            "query": query.pk,
+            "api": reverse("api-query-detail", args=[query.pk]),
+            "source": source,
+            "user": {
+                "id": request.user.pk,
+                "name": request.user.get_username(),
+                "role": role_of(request.user),
+            },
             "names_hidden": names_hidden_from(request.user),
+            "least_relevant_grade": least,
+            "keymap": keymap.as_json(names),
+            "preferences": {"keys": preferences.keys, "view": preferences.view},
+            "login": reverse("login"),
+            "complete": reverse("query-complete", args=[query.pk]),
         },
-        "studio_keymap": keymap.as_json(names),
-        "studio_preferences": {"keys": preferences.keys, "view": preferences.view},
     }
     return render(request, "labeling/label.html", context)
 

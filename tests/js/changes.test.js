@@ -12,10 +12,10 @@ async function start(t, options) {
 
 /** Store, outbox and changes of the query on a page. */
 async function following(page) {
-  const [{ CandidateStore }, { Changes }, { Outbox }] = await Promise.all(
-    ["studio/store.js", "studio/changes.js", "saving/outbox.js"].map((path) => page.load(path)),
+  const [{ CandidateStore }, { ListSource }, { Changes }, { Outbox }] = await Promise.all(
+    ["studio/store.js", "studio/list-source.js", "studio/changes.js", "saving/outbox.js"].map((path) => page.load(path)),
   );
-  const store = new CandidateStore(`/api/queries/${QUERY}/`);
+  const store = new CandidateStore(`/api/queries/${QUERY}/`, ListSource);
   const heard = [];
   for (const kind of ["labels", "list", "withdrawn", "query"]) {
     store.addEventListener(kind, ({ detail }) => heard.push([kind, detail]));

@@ -96,10 +96,12 @@ export class LabelingServer extends JudgingServer {
 export async function studioOn(page, mounts = []) {
   const { Studio } = await page.load("studio/studio.js");
   const parts = await Promise.all(mounts.map(async ([path, name]) => (await page.load(path))[name]));
-  const root = new FakeElement();
-  Object.assign(root.dataset, { api: `/api/queries/${QUERY}/`, query: String(QUERY) });
-  const studio = new Studio(root, {
-    user: { id: page.user, name: "ann", role: "annotator", names_hidden: false },
+  const studio = new Studio(new FakeElement(), {
+    query: QUERY,
+    api: `/api/queries/${QUERY}/`,
+    source: { kind: "list" },
+    user: { id: page.user, name: "ann", role: "annotator" },
+    least_relevant_grade: null,
     keymap: { actions: [], signs: {} },
     preferences: { view: {}, keys: {} },
   });

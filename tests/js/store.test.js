@@ -4,15 +4,15 @@ import test from "node:test";
 import { Browser, settle } from "./browser.js";
 import { imageAt, labels, LabelingServer, QUERY } from "./labeling.js";
 
-async function storeOn(page, kind = ["studio/store.js", "CandidateStore"], ...more) {
-  const [path, name] = kind;
-  const store = new (await page.load(path))[name](`/api/queries/${QUERY}/`, ...more);
+async function storeOn(page, [path, name] = ["studio/list-source.js", "ListSource"], given) {
+  const { CandidateStore } = await page.load("studio/store.js");
+  const store = new CandidateStore(`/api/queries/${QUERY}/`, (await page.load(path))[name], given);
   const heard = [];
-  for (const one of ["labels", "list", "withdrawn", "query", "matching", "order", "image"]) {
-    store.addEventListener(one, ({ detail }) => heard.push([one, detail]));
+  for (const kind of ["labels", "list", "withdrawn", "query", "matching", "order", "image"]) {
+    store.addEventListener(kind, ({ detail }) => heard.push([kind, detail]));
   }
   await store.load();
-  return Object.assign(store, { heard: (wanted) => heard.filter(([one]) => one === wanted).map(([, detail]) => detail) });
+  return Object.assign(store, { heard: (wanted) => heard.filter(([kind]) => kind === wanted).map(([, detail]) => detail) });
 }
 
 function start(t, options) {
@@ -147,10 +147,10 @@ test("withdrawing and flagging are told once, for what changed", async (t) => {
   assert.deepEqual(store.heard("labels"), [{ images: [imageAt(3)] }]);
   store.setWithdrawn([]);
   assert.equal(store.visible(3), true);
-  store.setFlaggedRanks([4, 5]);
-  store.setFlaggedRanks([5, 6]);
+  store.setFlagged([4, 5]);
+  store.setFlagged([5, 6]);
   assert.deepEqual(store.heard("labels").at(-1), { images: [imageAt(6), imageAt(4)] });
-  store.setFlagged(imageAt(5), []);
+  store.setFlags(imageAt(5), []);
   assert.deepEqual([4, 5, 6].map((rank) => store.entry(rank).flagged), [false, false, true]);
 });
 
@@ -173,13 +173,11 @@ test("details are fetched by pages, once each, and within a filter by ranks ahea
   const page = browser.page();
   const asked = () => browser.requests.filter(({ path }) => path.includes("/candidates/")).map(({ path }) => path.split("?")[1]);
   let store = await storeOn(page);
-  const found = await store.known.of([1, 2, 100, 101, 9999, 0]);
-  assert.deepEqual(found.map((one) => one?.rank ?? null), [1, 2, 100, 101, null, null]);
+  const candidates = await store.source.details.of([1, 2, 100, 101, 9999, 0]);
+  assert.deepEqual(candidates.map((candidate) => candidate?.rank ?? null), [1, 2, 100, 101, null, null]);
   await Promise.all([store.details(3), store.details(150), store.details(120)]);
   assert.deepEqual(asked(), ["start_rank=1&limit=100", "start_rank=101&limit=100"]);
-  store.set(imageAt(2), "relevant");
-  assert.equal(store.peek(2).relevance, "relevant");
-  store.known.forget(2);
+  store.source.details.forget([2]);
   await store.details(2);
   assert.equal(asked().at(-1), "ranks=2");
 
@@ -216,7 +214,7 @@ test("images are decoded ahead in order, kept up to a number, and let go", async
 test("a picture that failed comes when the connection is back, or after a while, or when it is wanted again", async (t) => {
   const { browser } = start(t);
   const store = await storeOn(browser.page());
-  await store.known.of([1]);
+  await store.source.details.of([1]);
   browser.goOffline();
   await assert.rejects(store.image(1));
   browser.goOnline();
@@ -257,29 +255,30 @@ test("in the order that learns, what was met or labeled stays and the queue come
   let made = revision(1, [7, 2, 5]);
   server.pages.set(`/api/queries/${QUERY}/revisions/`, () => made);
   server.judge(1, QUERY, imageAt(3), "relevant");
-  const store = await storeOn(browser.page(), ["studio/learned-store.js", "LearnedStore"]);
-  assert.deepEqual(store.order, [3, 7, 2, 5, 1, 4, 6, 8]);
-  assert.deepEqual([store.next(3), store.placeOf(7), store.previous(7), store.kind], [7, 2, 3, "Places"]);
-  assert.deepEqual(store.metAt(7), { source: "learned", revision: 11, place: 1 });
-  assert.deepEqual(store.metAt(2), { source: "list", revision: 11, place: 2 });
-  assert.deepEqual(store.metAt(1), {});
-  assert.equal(store.why(7), "told once it is labeled");
-  store.met.add(7);
+  const store = await storeOn(browser.page(), ["studio/learned-source.js", "LearnedSource"]);
+  const { source } = store;
+  assert.deepEqual(source.order, [3, 7, 2, 5, 1, 4, 6, 8]);
+  assert.deepEqual([store.next(3), source.placeOf(7), store.previous(7), source.kind], [7, 2, 3, "Places"]);
+  assert.deepEqual(source.provenance(7), { source: "learned", revision: 11, place: 1 });
+  assert.deepEqual(source.provenance(2), { source: "list", revision: 11, place: 2 });
+  assert.deepEqual(source.provenance(1), { source: "list" });
+  assert.equal(source.why(7), "told once it is labeled");
+  source.met.add(7);
   store.set(imageAt(7), "relevant", "learned");
-  assert.equal(store.why(7), "learned, revision 1");
-  assert.equal(store.why(3), "CLIP rank 3");
-  store.take(revision(2, [8, 4]), [2]);
-  assert.deepEqual(store.order, [3, 7, 2, 8, 4, 1, 5, 6]);
+  assert.equal(source.why(7), "learned, revision 1");
+  assert.equal(source.why(3), "CLIP rank 3");
+  source.take(revision(2, [8, 4]), [2]);
+  assert.deepEqual(source.order, [3, 7, 2, 8, 4, 1, 5, 6]);
   assert.equal(store.heard("order").length, 1);
   // An answer that was overtaken, and one for another list.
-  store.take(revision(1, [1]), []);
-  store.take({ ...revision(3, [1]), list: 2 }, []);
+  source.take(revision(1, [1]), []);
+  source.take({ ...revision(3, [1]), list: 2 }, []);
   assert.equal(store.heard("order").length, 1);
   // Without a revision the list stands as it is, behind what is labeled.
   made = null;
   server.pages.delete(`/api/queries/${QUERY}/revisions/`);
   await store.load();
-  assert.deepEqual(store.order, [3, 1, 2, 4, 5, 6, 7, 8]);
+  assert.deepEqual(source.order, [3, 1, 2, 4, 5, 6, 7, 8]);
 });
 
 /** A review, or an audit, of these images. */
@@ -301,18 +300,19 @@ test("a review keeps the places of its images, adds later ones, and counts what 
     item(13, [...split, vote(4, "relevant", true)]),
     item(14, [vote(2, "relevant"), vote(3, "relevant")]),
   ]);
-  const store = await storeOn(browser.page(), ["studio/review-store.js", "ReviewStore"], "/review/");
-  const decided = () => [1, 2, 3, 4].map((rank) => store.decided(rank));
+  const store = await storeOn(browser.page(), ["studio/review-source.js", "ReviewSource"], { address: "/review/" });
+  const { source } = store;
+  const decided = () => [1, 2, 3, 4].map((rank) => source.settled(rank));
   assert.deepEqual(decided(), [false, false, true, true]);
   assert.deepEqual(store.progress, { candidates: 4, judged: 2, remaining: 2 });
-  assert.deepEqual([store.sourceAt(1), store.sourceAt(2), store.where(2)], ["list", "search", "image 2 of 4"]);
+  assert.deepEqual([source.provenance(1), source.provenance(2), source.where(2)], [{ source: "list" }, { source: "search" }, "image 2 of 4"]);
   // Votes are shown after one's own, which counts at once and decides.
-  assert.equal(store.votesShown(1), false);
+  assert.equal(source.votesShown(1), false);
   store.set(11, "not_relevant");
-  assert.deepEqual([store.votesShown(1), store.decided(1), store.needsLabel(1)], [true, true, false]);
-  assert.deepEqual(store.votes(1).at(-1), { annotator: 1, relevance: "not_relevant", decides: true });
+  assert.deepEqual([source.votesShown(1), source.settled(1), store.needsLabel(1)], [true, true, false]);
+  assert.deepEqual(source.votes(1).at(-1), { annotator: 1, relevance: "not_relevant", decides: true });
   store.set(12, "unsure");
-  assert.deepEqual([store.decided(2), store.needsLabel(2)], [false, false]);
+  assert.deepEqual([source.settled(2), store.needsLabel(2)], [false, false]);
   found.results = [item(15, split), ...found.results.slice(1)];
   await store.load();
   assert.deepEqual(store.images, [11, 12, 13, 14, 15]);
@@ -328,15 +328,16 @@ test("an audit draws while it is told to, until its aim is met", async (t) => {
     found.results = [11, 12].map((image) => item(image, [], { to_judge: true }));
     return structuredClone(found);
   });
-  const store = await storeOn(browser.page(), ["studio/audit-store.js", "AuditStore"], "/audit/");
-  assert.deepEqual([store.size, found.drawn, store.sourceAt(1), store.needsLabel(1)], [1, undefined, "audit", true]);
-  store.drawing = true;
-  store.ahead = () => 4;
+  const store = await storeOn(browser.page(), ["studio/audit-source.js", "AuditSource"], { address: "/audit/", judged_as: "audit" });
+  const { source } = store;
+  assert.deepEqual([store.size, found.drawn, source.provenance(1), store.needsLabel(1)], [1, undefined, { source: "audit" }, true]);
+  source.drawing = true;
+  source.ahead = () => 4;
   await store.load();
   assert.deepEqual([store.size, found.drawn], [2, 4]);
   store.set(11, "relevant", "audit");
-  assert.deepEqual([store.relevant, store.needsLabel(1)], [1, false]);
+  assert.deepEqual([source.relevant, store.needsLabel(1)], [1, false]);
   found.then.met = true;
   await store.load();
-  assert.equal(store.drawing, false);
+  assert.equal(source.drawing, false);
 });

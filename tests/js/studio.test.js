@@ -100,7 +100,7 @@ test("of a page of images, undo takes back what still stands", async (t) => {
 test("undo gives back the label before, with its grade and reason, and where it was given", async (t) => {
   const { server, page, studio } = await start(t);
   const mark = (relevance, grade, reason = "", source = "list") =>
-    studio.judge([{ image: imageAt(1), relevance, grade, reason }], { source });
+    studio.judge([{ image: imageAt(1), relevance, grade, reason, source }]);
   mark("relevant", 2, "Not in straw", "search");
   mark("not_relevant", 0);
   await studio.undo();
@@ -127,7 +127,7 @@ test("undo gives back the label before, with its grade and reason, and where it 
 
 test("what changes nothing is not judged; the same label in the list's order is, after one from elsewhere", async (t) => {
   const { server, studio } = await start(t);
-  const mark = (relevance, source) => studio.judge([{ image: imageAt(1), relevance }], { source });
+  const mark = (relevance, source) => studio.judge([{ image: imageAt(1), relevance, source }]);
   assert.equal(mark("relevant", "similar"), true);
   mark("relevant", "search");
   mark("relevant", "list");
@@ -140,7 +140,7 @@ test("a judgment says what its page saw before", async (t) => {
   const { browser, studio } = await start(t);
   studio.judge([{ image: imageAt(1), relevance: "relevant" }]);
   studio.judge([{ image: imageAt(1), relevance: "unsure" }]);
-  studio.judge([{ image: 999, relevance: "unsure", from: "relevant" }], { source: "search" });
+  studio.judge([{ image: 999, relevance: "unsure", from: "relevant", source: "search" }]);
   await studio.outbox.drained();
   const sent = browser.requests.filter(({ method }) => method === "POST").flatMap(({ body }) => body);
   assert.deepEqual(sent.map(({ expected }) => expected), [null, "relevant", "relevant"]);

@@ -20,7 +20,7 @@ async function stackOn(page, query = QUERY) {
     page,
     stack,
     push: async (...numbers) => {
-      const steps = numbers.map((image) => ({ marks: [{ image, from: null, to: "relevant" }], source: "list" }));
+      const steps = numbers.map((image) => ({ marks: [{ image, from: null, to: "relevant", source: "list" }] }));
       await Promise.all(steps.map((step) => stack.push(step)));
     },
     undo: (times = 1) => move("undo", times),

@@ -334,6 +334,6 @@ def test_pages(query, annotator, other_annotator, reviewer, clients):
     assert "for a second opinion in 1 query" in other.get("/").content.decode()
     address = f"/queries/{query.pk}/second-opinions/"
     assert other.get("/second-opinions/").headers["Location"] == address
-    assert 'data-blind="second"' in other.get(address).content.decode()
+    assert '"judged_as": "second"' in other.get(address).content.decode()
     assert clients["annotator"].get("/second-opinions/").headers["Location"] == "/"
     assert JudgmentEvent.objects.filter(source="second").count() == 0

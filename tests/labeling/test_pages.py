@@ -233,9 +233,9 @@ def test_the_review_page_tells_who_still_labels_and_of_which_kind_it_is(clients,
         clients["reviewer"].get(f"{address}{narrowed}").content.decode()
         for narrowed in ("", "?kind=unsure")
     )
-    assert 'data-still-labeling="ann"' in whole
-    assert f'data-review="/api/queries/{query.pk}/review/"' in whole
-    assert f'data-review="/api/queries/{query.pk}/review/?kind=unsure"' in unsure
+    assert '"still_labeling": ["ann"]' in whole
+    assert f'"address": "/api/queries/{query.pk}/review/"' in whole
+    assert f'"address": "/api/queries/{query.pk}/review/?kind=unsure"' in unsure
     assert ("Show all" in whole, "Show all" in unsure) == (False, True)
     assert clients["reviewer"].get(f"{address}?kind=odd").status_code == 404
 

@@ -13,9 +13,8 @@ const KEPT_FOR = 30 * 24 * 3600 * 1000;
 
 /**
  * @typedef {object} Step
- * @property {{image: number, from: string|null, to: string|null}[]} marks where the label has been changed by
- *   somebody since, the label is neither `from` nor `to`: such a mark must not be undone or redone
- * @property {string} source
+ * @property {{image: number, from: string|null, to: string|null, source: string}[]} marks where the label has been
+ *   changed by somebody since, the label is neither `from` nor `to`: such a mark must not be undone or redone
  */
 
 /** Events: "change" when `canUndo` or `canRedo` may have changed. */
@@ -75,7 +74,7 @@ export class UndoStack extends EventTarget {
     this.#changed();
     // Only `push` numbers a step, so the numbers follow the order of the steps.
     this.#write((undo) => undo.put(record));
-    return { marks: record.marks, source: record.source };
+    return { marks: record.marks };
   }
 
   /** Writes in order; where the disk fails, the steps are lost with the page. */

@@ -6,8 +6,7 @@ const AHEAD = 5;
 
 /** Draws, and shows the first image to judge. */
 export function draw(studio) {
-  studio.store.drawing = true;
-  studio.store.paused = "";
+  Object.assign(studio.source, { drawing: true, paused: "" });
   return studio.start();
 }
 
@@ -26,7 +25,7 @@ const percent = (share) => `${Math.floor(100 * share + 1e-9)} %`;
 
 /** Reads an audit again when judgments are stored, and goes on to what was drawn meanwhile. */
 export class AuditReader {
-  /** @param {Studio} studio its store is an AuditStore */
+  /** @param {Studio} studio its source is an AuditSource or a BlindSource */
   constructor(studio) {
     this.studio = studio;
     this.store = studio.store;
@@ -34,7 +33,7 @@ export class AuditReader {
     this.again = false;
     studio.outbox.addEventListener("answer", () => this.read());
     studio.on("state", ({ state }) => state === "end" && studio.outbox.drained());
-    this.store.ahead = () => (studio.view === "grid" ? studio.views.grid.size : AHEAD);
+    studio.source.ahead = () => (studio.view === "grid" ? studio.views.grid.size : AHEAD);
     studio.on("view", (view) => view === "grid" && this.read());
   }
 
@@ -74,7 +73,7 @@ class Audit extends AuditReader {
   }
 
   wire() {
-    const { studio, store } = this;
+    const { studio } = this;
     studio.on("labels", () => this.#judged());
     studio.on("progress", () => this.#render());
     studio.on("state", ({ state }) => {
@@ -83,7 +82,7 @@ class Audit extends AuditReader {
       this.#render();
     });
     this.pauseButton.addEventListener("click", () => {
-      store.drawing = false;
+      studio.source.drawing = false;
       this.#render();
       studio.say("Nothing more is drawn. Judge what is drawn already.");
     });
@@ -91,13 +90,13 @@ class Audit extends AuditReader {
 
   /** After a hit the ranking is the cheaper way to find more. */
   #judged() {
-    const { studio, store } = this;
-    const { relevant } = store;
-    const hit = relevant > this.relevant && store.drawing;
-    this.relevant = relevant;
+    const { studio } = this;
+    const { source } = studio;
+    const hit = source.relevant > this.relevant && source.drawing;
+    this.relevant = source.relevant;
     if (!hit) return;
-    store.drawing = false;
-    store.paused = "An image that was drawn is relevant: look for more like it in the ranking before drawing on.";
+    source.drawing = false;
+    source.paused = "An image that was drawn is relevant: look for more like it in the ranking before drawing on.";
     const { notices } = studio;
     notices.show("hit", {
       text: "That is one that the ranked pass missed. Judge what is drawn, then look for more in the ranking.",
@@ -117,23 +116,23 @@ class Audit extends AuditReader {
   async #leave() {
     this.studio.say("Saving your judgments …");
     await this.studio.outbox.drained();
-    window.location.assign(this.studio.root.dataset.ranking);
+    window.location.assign(this.studio.page.source.ranking);
   }
 
   #render() {
-    const { found } = this.store;
-    if (!found) return;
-    const { now, then, to_judge: waiting } = found;
+    const { outline } = this.store;
+    if (!outline) return;
+    const { now, then, to_judge: waiting } = outline;
     const show = (name, text) => {
       this.studio.root.querySelector(`[data-audit-show="${name}"]`).textContent = text;
     };
     show("recall", now.recall_at_least === null ? "–" : percent(now.recall_at_least));
     show("to-judge", number(waiting));
-    show("hits", number(found.hits - waiting));
-    show("drawn", number(found.drawn));
-    show("pool", found.pool);
-    show("found", number(found.found));
-    show("unjudged", counted(found.unjudged, "image"));
+    show("hits", number(outline.hits - waiting));
+    show("drawn", number(outline.drawn));
+    show("pool", outline.pool);
+    show("found", number(outline.found));
+    show("unjudged", counted(outline.unjudged, "image"));
     const text = (name, words) => {
       const node = this.studio.root.querySelector(`[data-audit-${name}]`);
       node.textContent = words;
@@ -143,13 +142,13 @@ class Audit extends AuditReader {
     text("pending", waiting ? `${number(waiting)} drawn ${are} to be judged. If none of them is relevant:` : "");
     text("sentence", sentences(then.sentence));
     text("reach", reach(then));
-    this.pauseButton.hidden = !this.store.drawing;
+    this.pauseButton.hidden = !this.studio.source.drawing;
     const recall = now.recall_at_least ?? 0;
     this.bound.setAttribute("aria-valuenow", String(Math.floor(100 * recall)));
     this.bound.toggleAttribute("data-met", now.met);
     this.bound.style.setProperty("--now", recall);
     this.bound.style.setProperty("--then", then.recall_at_least ?? 0);
-    this.bound.style.setProperty("--target", found.target);
+    this.bound.style.setProperty("--target", outline.target);
   }
 }
 

@@ -102,7 +102,7 @@ export class Changes extends EventTarget {
     const marks = settled.filter((mark) => this.#differs(mark));
     store.applyMany(marks);
     if (marks.length) this.#fire("own", { marks });
-    await store.follow(changes);
+    await store.source.follow(changes);
     // What was judged here meanwhile may be older or newer than the server's answer: the next poll reads it again.
     if (settled.length === changes.own.length) store.cursor = changes.cursor;
     if (JSON.stringify(changes.others) !== JSON.stringify(this.others)) {

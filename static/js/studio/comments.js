@@ -27,7 +27,7 @@ export function mount(studio) {
   studio.action("comments", () => {
     const entry = studio.store.entry(studio.rank);
     if (!entry) return;
-    dialog.querySelector("[data-comments-about]").textContent = sentence(studio.store.where(entry.rank));
+    dialog.querySelector("[data-comments-about]").textContent = sentence(studio.source.where(entry.rank));
     thread.open(entry.image);
     open(thread.text);
   });

@@ -176,7 +176,7 @@ class FlagsDialog {
   /** The flags of an image as they stand now; marks it in the store, whichever is on screen. */
   keep(image, flags) {
     if (image === this.image) this.flags = flags;
-    this.studio.store.setFlagged(image, flags.map((flag) => flag.kind));
+    this.studio.store.setFlags(image, flags.map((flag) => flag.kind));
   }
 
   /** A note that was changed after the flags were set goes to each of them. */

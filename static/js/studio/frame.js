@@ -160,9 +160,9 @@ function mountInfo(studio) {
     const details = studio.current;
     const entry = studio.rank && studio.store.entry(studio.rank);
     const names = details?.species;
-    const listed = entry && studio.store.listRank(entry.rank);
+    const listed = entry && studio.source.listRank(entry.rank);
     set("rank", entry ? (listed ? number(listed) : "not in the list") : "–");
-    if (studio.learned) set("why", entry ? studio.store.why(entry.rank) : "–");
+    if (studio.learned) set("why", entry ? studio.source.why(entry.rank) : "–");
     set("score", listed ? entry.score.toFixed(3) : "–");
     set("common-name", names?.common_name ?? "");
     set("scientific-name", names?.scientific_name ?? "");
@@ -170,7 +170,7 @@ function mountInfo(studio) {
     set("date", details ? date(details.observed_at) : "–");
     set("license", details ? details.license || "not given" : "–");
     set("rights", details ? details.rights_holder || "not given" : "–");
-    root.querySelector("[data-species]").hidden = studio.namesHidden;
+    root.querySelector("[data-species]").hidden = studio.page.names_hidden;
     renderLabel(studio, entry, !entry || studio.closed !== "");
     // Behind the list's end there is no page to submit.
     studio.root.querySelector("[data-bar=grid] .submit")?.toggleAttribute("disabled", !entry);

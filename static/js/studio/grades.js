@@ -3,7 +3,7 @@
 /** @param {Studio} studio */
 export function mount(studio) {
   /** The least grade that is relevant. */
-  const least = Number(studio.root.dataset.grades);
+  const least = studio.page.least_relevant_grade;
   const reason = studio.root.querySelector("[data-reason]");
   const give = (grade) => {
     if (studio.view !== "single") {

@@ -13,7 +13,7 @@ class GridView {
     this.studio = studio;
     this.store = studio.store;
     this.root = studio.root.querySelector("[data-grid]");
-    this.marks = new Marks(`grid-marks ${studio.user.id} ${studio.audit || studio.api}`);
+    this.marks = new Marks(`grid-marks ${studio.user.id} ${studio.page.source.address ?? studio.api}`);
     this.submitted = new Map();
     /** Of the page before, what was not on screen and so not submitted. */
     this.left = [];
@@ -89,7 +89,7 @@ class GridView {
 
   #announceMark({ rank }, relevance) {
     const mark = relevance ? `marked ${RELEVANCE_NAMES[relevance].toLowerCase()}` : "not marked";
-    this.studio.announce(`${sentence(this.store.where(rank))}, ${mark}`);
+    this.studio.announce(`${sentence(this.studio.source.where(rank))}, ${mark}`);
   }
 
   move(direction) {
@@ -111,8 +111,7 @@ class GridView {
       return;
     }
     const judgments = this.marks.judgments(on.map((rank) => this.store.entry(rank)));
-    const source = this.store.sourceAt(on[0]);
-    if (judgments.length && !this.studio.judge(judgments, { source })) {
+    if (judgments.length && !this.studio.judge(judgments)) {
       this.studio.sayWhyNot();
       return;
     }
@@ -237,7 +236,7 @@ class GridView {
 
   #drawTile(index) {
     const entry = this.#entry(index);
-    const where = this.store.where(entry.rank);
+    const where = this.studio.source.where(entry.rank);
     this.board.draw(index, { ...entry, where }, this.marks.shown(entry), this.marks.isDraft(entry));
   }
 
@@ -324,8 +323,9 @@ class GridView {
 
   /** Where the page stands: the ranks of the list, or places. */
   #span() {
-    const [from, to] = [this.ranks[0], this.ranks.at(-1)].map((rank) => this.store.placeOf(rank));
-    return { kind: this.store.kind, from, to };
+    const { source } = this.studio;
+    const [from, to] = [this.ranks[0], this.ranks.at(-1)].map((rank) => source.placeOf(rank));
+    return { kind: source.kind, from, to };
   }
 
   /** Says that marks on other pages are still to be submitted. */

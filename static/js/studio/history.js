@@ -56,7 +56,7 @@ export function mount(studio) {
         ? "Your own judgments; reviewers see everybody's."
         : "The judgments of all annotators.";
     dialog.querySelector("[data-history-whose]").textContent =
-      `${sentence(studio.store.where(entry.rank))}. ${whose}`;
+      `${sentence(studio.source.where(entry.rank))}. ${whose}`;
     body.replaceChildren();
     open(dialog.querySelector(".panel-foot [data-close]"));
     load();

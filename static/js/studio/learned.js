@@ -8,36 +8,36 @@ const STAYS = 4;
 /** What is on the screen, and one by one what is decoded next. */
 function held({ store, rank, view, views }) {
   if (view === "grid") return views.grid.ranks;
-  return [rank, ...store.after(rank, STAYS, { unlabeled: true })].filter((one) => store.entry(one));
+  return [rank, ...store.after(rank, STAYS, { unlabeled: true })].filter((next) => store.entry(next));
 }
 
 /** @param {Studio} studio */
 export function mount(studio) {
-  const { store, outbox, root } = studio;
+  const { source, outbox, root } = studio;
   /** Judgments that the server has stored since the last revision. */
   let fresh = 0;
   let asking = false;
 
   const show = () => {
     const node = root.querySelector("[data-revision]");
-    node.textContent = store.revision ? `, revision ${number(store.revision.number)}` : "";
+    node.textContent = source.revision ? `, revision ${number(source.revision.number)}` : "";
   };
 
   async function ask() {
     if (asking) return;
     asking = true;
     const before = fresh;
-    const made = await store.ask();
+    const revision = await source.ask();
     asking = false;
-    if (made === null) return;
+    if (revision === null) return;
     fresh -= before;
-    store.take(made, held(studio));
+    source.take(revision, held(studio));
     if (fresh >= LABELS) ask();
   }
 
   studio.on("rank", (rank) => {
-    const ranks = studio.view === "grid" ? studio.views.grid.ranks : [rank];
-    for (const one of ranks) store.met.add(one);
+    const shown = studio.view === "grid" ? studio.views.grid.ranks : [rank];
+    for (const met of shown) source.met.add(met);
   });
   studio.on("order", show);
   studio.on("ready", show);

@@ -35,7 +35,7 @@ function failed(studio, error) {
   const again = choice("Try again", () => studio.start(), true);
   if (error.status === 401 || error.status === 403) {
     const { pathname, search } = window.location;
-    const href = `${studio.root.dataset.login}?next=${encodeURIComponent(pathname + search)}`;
+    const href = `${studio.page.login}?next=${encodeURIComponent(pathname + search)}`;
     return box(
       "You are logged out",
       "Your judgments are stored on this device and will be sent after you log in again.",
@@ -46,8 +46,8 @@ function failed(studio, error) {
 }
 
 function nothingToReview(studio) {
-  const { kind } = studio.root.dataset;
-  const text = kind ? `No image is ${kind}.` : "No image is unsure and no two annotators disagree.";
+  const { only } = studio.page.source;
+  const text = only ? `No image is ${only}.` : "No image is unsure and no two annotators disagree.";
   return box("Nothing to review", text, ...waysOut(studio));
 }
 
@@ -62,13 +62,13 @@ function waysOut(studio, primary = true) {
 }
 
 function endOfReview(studio) {
-  const { store } = studio;
+  const { store, source } = studio;
   const { candidates, remaining } = store.progress;
   const last = choice("Back to the last image", () => studio.go(store.previous(store.size + 1)));
   if (!remaining) {
     return box("Everything is decided", `${counted(candidates, "image")} decided.`, ...waysOut(studio), last);
   }
-  const open = store.visibleRanks(1, store.size).find((rank) => !store.decided(rank));
+  const open = store.visibleRanks(1, store.size).find((rank) => !source.settled(rank));
   return box(
     "The end of the review",
     `${counted(remaining, "image")} ${remaining === 1 ? "is" : "are"} still undecided.`,
@@ -80,28 +80,28 @@ function endOfReview(studio) {
 /** The way to the next query of the same kind. */
 function endOfBlind(studio) {
   const { store, root } = studio;
-  if (store.found.left) return box("Saving your judgments …", "What is left shows when they are stored.");
+  if (store.outline.left) return box("Saving your judgments …", "What is left shows when they are stored.");
   const link = (to, text, primary) => make("a", { class: primary ? "button primary" : "button", href: to, text });
   const { href } = root.querySelector("a.back");
-  const { endTitle, endText, next } = root.dataset;
+  const { end_title: endTitle, end_text: endText, next } = studio.page.source;
   return box(endTitle, endText, link(next, "Next query", true), link(href, "Back to the query"));
 }
 
 /** What is certified, and the way on; also before anything is drawn. */
 function endOfAudit(studio) {
   if (studio.blind) return endOfBlind(studio);
-  const { store } = studio;
-  const { drawn, unjudged, now, to_judge: waiting } = store.found;
+  const { drawn, unjudged, now, to_judge: waiting } = studio.store.outline;
+  const { paused } = studio.source;
   if (waiting) return box("Saving your judgments …", "What they certify shows when they are stored.");
   const { href } = studio.root.querySelector("a.back");
-  const { ranking } = studio.root.dataset;
+  const { ranking } = studio.page.source;
   const [name, label] = drawn ? ["Draw more images", "Audit"] : ["Draw images", "An audit by random images"];
   const done = now.met || !unjudged;
-  const leave = !done && (now.out_of_reach || store.paused);
+  const leave = !done && (now.out_of_reach || paused);
   const link = (to, text, primary) => make("a", { class: primary ? "button primary" : "button", href: to, text });
   const ways = [link(ranking, "To the ranking", leave), link(href, "Back to the query", done)];
   if (unjudged) ways.unshift(choice(name, () => draw(studio), !done && !leave));
-  return box(now.met ? "Certified" : label, sentences(now.sentence, reach(now), store.paused), ...ways);
+  return box(now.met ? "Certified" : label, sentences(now.sentence, reach(now), paused), ...ways);
 }
 
 function end(studio) {
@@ -249,7 +249,7 @@ export class Notices {
 /** Why judgments wait, and what one can do about it. */
 function notice(studio, { waiting, problem }) {
   const retry = { label: "Try now", run: () => studio.outbox.retryNow() };
-  const login = { label: "Log in", href: studio.root.dataset.login };
+  const login = { label: "Log in", href: studio.page.login };
   const [text, when, ...actions] = {
     offline: ["There is no connection to the server.", "when it is back", retry],
     logged_out: ["You are logged out.", "when you have logged in again", login, retry],

@@ -20,13 +20,8 @@ import { mount as mountStop } from "./stop-panel.js";
 import { mount as mountStrip } from "./strip.js";
 import { Studio } from "./studio.js";
 
-const given = (id) => JSON.parse(document.getElementById(id).textContent);
-
-const studio = new Studio(document.getElementById("studio"), {
-  user: given("studio-user"),
-  keymap: given("studio-keymap"),
-  preferences: given("studio-preferences"),
-});
+const page = JSON.parse(document.getElementById("studio-page").textContent);
+const studio = new Studio(document.getElementById("studio"), page);
 const mounts = [
   mountFrame,
   mountSingle,

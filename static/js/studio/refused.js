@@ -36,7 +36,7 @@ class Refused {
 
   #what({ record, result }) {
     const rank = this.studio.store.rankOf(record.image);
-    const where = rank ? this.studio.store.where(rank) : `image ${record.image}`;
+    const where = rank ? this.studio.source.where(rank) : `image ${record.image}`;
     const what = record.relevance ? `“${RELEVANCE_NAMES[record.relevance]}”` : "Removing the label";
     return { act: `${what} at ${where}`, reason: result.detail };
   }
@@ -111,9 +111,8 @@ class Refused {
 
   /** Judges again, with the stored label known. */
   #insist(clientId, { record, result }) {
-    const { image, relevance, grade, reason } = record;
-    const mark = { image, relevance, grade, reason, from: result.current ?? null };
-    if (this.studio.judge([mark], { source: record.source, seconds: 0, fromDialog: true })) this.dismiss([clientId]);
+    const mark = { ...record, from: result.current ?? null };
+    if (this.studio.judge([mark], { seconds: 0, fromDialog: true })) this.dismiss([clientId]);
     else this.studio.sayWhyNot();
   }
 }

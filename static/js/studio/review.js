@@ -6,15 +6,15 @@ import { historyList } from "./history.js";
 
 const HISTORY_SOON = 150;
 
-/** @param {Studio} studio its store is a ReviewStore */
+/** @param {Studio} studio its source is a ReviewSource */
 export function mount(studio) {
   mountDecided(studio);
   mountVotes(studio);
   mountHistory(studio);
-  const { stillLabeling } = studio.root.dataset;
-  if (stillLabeling) {
+  const { still_labeling: people } = studio.page.source;
+  if (people.length) {
     studio.notices.show("still-labeling", {
-      text: `Still labeling: ${stillLabeling}. More images may come.`,
+      text: `Still labeling: ${people.join(", ")}. More images may come.`,
       actions: [{ label: "OK", run: () => studio.notices.hide("still-labeling") }],
     });
   }
@@ -53,21 +53,21 @@ function mountVotes(studio) {
   const link = studio.root.querySelector("[data-in-list]");
   const ranks = studio.root.querySelector("[data-model-ranks]");
   const render = () => {
-    const { store, rank } = studio;
+    const { store, source, rank } = studio;
     const there = store.entry(rank) !== null;
-    const byModel = there ? store.items[rank - 1].model_ranks : [];
+    const byModel = there ? source.items[rank - 1].model_ranks : [];
     ranks.hidden = !byModel.length;
-    ranks.textContent = `Rank by ${byModel.map((one) => `${one.model}: ${number(one.rank)}`).join("; by ")}`;
-    shown.hidden = !there || !store.votesShown(rank);
+    ranks.textContent = `Rank by ${byModel.map((ranked) => `${ranked.model}: ${number(ranked.rank)}`).join("; by ")}`;
+    shown.hidden = !there || !source.votesShown(rank);
     hidden.hidden = !there || !shown.hidden;
-    votes.replaceChildren(...(there ? store.votes(rank).map((vote) => item(studio, vote)) : []));
-    const listed = there && store.listRank(rank);
+    votes.replaceChildren(...(there ? source.votes(rank).map((vote) => item(studio, vote)) : []));
+    const listed = there && source.listRank(rank);
     link.hidden = !listed || studio.closed !== "";
     link.href = `${link.dataset.inList}?rank=${listed}`;
   };
   for (const event of ["rank", "labels", "closed"]) studio.on(event, render);
   studio.action("votes", () => {
-    studio.store.blind = false;
+    studio.source.blind = false;
     render();
   });
 }

@@ -77,7 +77,7 @@ class SimilarDialog {
     this.trail = [];
     this.openDialog(this.dialog.querySelector("header [data-close]"));
     this.showMeters();
-    this.go({ image: entry.image, rank: this.studio.store.listRank(entry.rank), thumbnail_url: null });
+    this.go({ image: entry.image, rank: this.studio.source.listRank(entry.rank), thumbnail_url: null });
     const origin = this.view;
     const details = await studio.store.details(entry.rank).catch(() => null);
     if (details && this.view === origin) {
@@ -195,8 +195,8 @@ class SimilarDialog {
     const item = this.view.items[index];
     const before = this.standing(item);
     const after = before === relevance ? null : relevance;
-    const marks = [{ image: item.image, relevance: after, from: before }];
-    if (!this.studio.judge(marks, { source: "similar", fromDialog: true })) {
+    const mark = { image: item.image, relevance: after, from: before, source: "similar" };
+    if (!this.studio.judge([mark], { fromDialog: true })) {
       this.say(this.studio.closed || "Images can't be labeled now.", true);
       return;
     }

@@ -99,7 +99,7 @@ class SingleView {
       if (this.rank !== rank) return;
       this.waiting.hidden = true;
       this.failed.hidden = false;
-      this.studio.announce(`The image could not be loaded: ${this.studio.store.where(rank)}.`);
+      this.studio.announce(`The image could not be loaded: ${this.studio.source.where(rank)}.`);
     }
   }
 
@@ -140,13 +140,13 @@ class SingleView {
     }
     const entry = studio.store.entry(rank);
     const again = !studio.store.needsLabel(rank);
-    const revealed = studio.review && !studio.store.votesShown(rank);
+    const revealed = studio.review && !studio.source.votesShown(rank);
     const mark = { image: entry.image, relevance, ...graded };
-    if (!studio.judge([mark], { source: studio.store.sourceAt(rank) })) {
+    if (!studio.judge([mark])) {
       studio.sayWhyNot();
       return;
     }
-    studio.announce(`${GRADE_NAMES[graded.grade] ?? RELEVANCE_NAMES[relevance]}, ${studio.store.where(rank)}`);
+    studio.announce(`${GRADE_NAMES[graded.grade] ?? RELEVANCE_NAMES[relevance]}, ${studio.source.where(rank)}`);
     if (revealed) studio.say("These are the votes. Change your judgment, or go on.");
     else if (again) this.forward(rank);
     else studio.toNextUnlabeled(rank);
@@ -173,7 +173,7 @@ class SingleView {
     let waits = "the streak waits there until it is labeled";
     if (studio.review) waits = "it stays undecided";
     else if (studio.learned) waits = "it stays unlabeled";
-    studio.say(`Skipped ${studio.store.where(rank)}: ${waits}.`);
+    studio.say(`Skipped ${studio.source.where(rank)}: ${waits}.`);
   }
 
   back() {

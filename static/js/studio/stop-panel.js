@@ -20,7 +20,7 @@ class StopPanel {
 
   /** How the query's rule stands. */
   get rule() {
-    return handInState(this.store.handIn, this.store.progress, this.store.list);
+    return handInState(this.store.outline.hand_in, this.store.progress, this.store.list);
   }
 
   /** Why the panel opens by itself, if it does: "met", "pause" or "". */
@@ -108,7 +108,7 @@ class StopPanel {
       // Handing in stays possible; the server checks it.
       return;
     }
-    this.store.handIn = this.detail.hand_in;
+    this.store.outline.hand_in = this.detail.hand_in;
     this.#progressed();
   }
 
@@ -241,7 +241,7 @@ class StopPanel {
       if (attempt !== this.attempt) return;
       if (body.state === "complete" && error.errors?.some(({ field }) => field === "note")) {
         // Something is left open: the page that lists it asks for the reason.
-        window.location.assign(this.studio.root.dataset.complete);
+        window.location.assign(this.studio.page.complete);
         return;
       }
       this.#busy(false);

@@ -3,19 +3,22 @@
  *
  * The same rules as labeling/candidates/stopping.py, which says why; tests/labeling/stopping_vectors.json holds both to it.
  */
-/** Letters of the outline for what is judged; "-" stands for no judgment. */
+/** The outline's letter for no judgment. */
+export const UNLABELED = "-";
+
+/** Letters of the outline for what is judged. */
 export const LETTERS = { relevant: "r", not_relevant: "n", unsure: "u" };
 
-/** Letters of the outline for where a judgment was made; "-" stands for no judgment. */
+/** Letters of the outline for where a judgment was made. */
 export const SOURCES = { list: "l", search: "s", similar: "m", audit: "a", import: "i", learned: "o", second: "b", run: "r" };
 
 /** Letters of the sources that don't move the streak's position. */
 export const OUTSIDE_LIST = new Set(["s", "m"]);
-const UNLABELED = 0;
+const GAP = 0;
 const NEGATIVE = 1;
 const POSITIVE = 2;
 const WITHDRAWN = 3;
-const MARKS = { "-": UNLABELED, n: NEGATIVE, u: NEGATIVE, r: POSITIVE };
+const MARKS = { [UNLABELED]: GAP, n: NEGATIVE, u: NEGATIVE, r: POSITIVE };
 
 /**
  * Applies the stop rules to one candidate list, in time linear in its length.
@@ -49,13 +52,13 @@ export function stopState(relevance, sources, { withdrawn = [], complete, requir
   for (let place = 0; place < size; place += 1) {
     const mark = MARKS[relevance[place]];
     if (mark === undefined) throw new RangeError(`unknown relevance at rank ${place + 1}`);
-    if (mark === UNLABELED || marks[place] === WITHDRAWN) continue;
+    if (mark === GAP || marks[place] === WITHDRAWN) continue;
     marks[place] = mark;
     judged += 1;
     if (mark === POSITIVE) relevant += 1;
     if (relevance[place] === "u") unsure += 1;
   }
-  const gap = marks.indexOf(UNLABELED);
+  const gap = marks.indexOf(GAP);
   let prefix = gap < 0 ? size : gap;
   if (gap >= 0) {
     while (prefix && (marks[prefix - 1] === WITHDRAWN || OUTSIDE_LIST.has(sources[prefix - 1]))) prefix -= 1;

@@ -1,14 +1,12 @@
 /**
- * The candidate list as the page knows it: labels, progress and place of every rank at once (from the outline),
- * details and decoded images of what is near.
+ * The images of the page as it knows them: label and place of every rank at once (from the outline), and decoded
+ * images of what is near. Which images they are, in which order and how judged ones are sent, its source says.
  *
- * Labels are those of the person at this page, with what still waits to be sent. Progress is computed here, so it is
- * right before the server has answered.
+ * Labels are those of the person at this page, with what still waits to be sent.
  */
-import { api } from "../api.js";
 import { senderFor } from "../saving/sender.js";
 import { ImageCache } from "./images.js";
-import { OUTSIDE_LIST, LETTERS, SOURCES, stopState } from "./stopping.js";
+import { OUTSIDE_LIST, LETTERS, SOURCES, UNLABELED } from "./stopping.js";
 
 const MOST_IMAGES = 64;
 const MOST_THUMBNAILS = 320;
@@ -16,7 +14,6 @@ const MOST_THUMBNAILS = 320;
 const inverted = (words) => Object.fromEntries(Object.entries(words).map(([word, letter]) => [letter, word]));
 const RELEVANCE_OF = inverted(LETTERS);
 const SOURCE_OF = inverted(SOURCES);
-const NOTHING = "-";
 /** Sources by which images are met blindly. */
 const BLIND = new Set([SOURCES.second, SOURCES.run]);
 
@@ -29,27 +26,34 @@ function keepsSource(before, source) {
   return outside || before === SOURCES.learned || BLIND.has(before) || BLIND.has(source);
 }
 
+/** The ranks that are in one of two sets but not in both. */
+function differing(before, after) {
+  return [...new Set([...after, ...before])].filter((rank) => before.has(rank) !== after.has(rank));
+}
+
 /** @typedef {{rank: number, image: number, score: number, relevance: string|null, source: string|null,
  *   withdrawn: boolean, flagged: boolean}} Entry */
 
 /**
  * Events: "labels" (detail `{images}`: whose label or flag changed), "list" (another list, or a longer one),
- * "matching" (the filter), "withdrawn" (detail `{ranks}`: all that are), "query" (detail `{state, can_label}`),
+ * "matching" (the filter), "withdrawn" and "flagged" (detail `{ranks}`: those that are now or are no more), "query"
+ * (detail `{state, can_label}`), "order" (another order of what comes),
  * "image" (detail `{rank, kind}`: one that had failed was loaded after all).
  */
 export class CandidateStore extends EventTarget {
-  /** @param {string} apiBase the query's address, e.g. "/api/queries/7/" */
-  constructor(apiBase) {
+  /**
+   * @param {string} apiBase the query's address, e.g. "/api/queries/7/"
+   * @param {typeof Source} SourceClass
+   * @param {object} [given] what the server told of the source
+   */
+  constructor(apiBase, SourceClass, given) {
     super();
     this.api = apiBase;
     this.annotator = null;
     this.query = null;
-    this.list = null;
+    /** What the API said last of the images, in short; null before the first answer. */
+    this.outline = null;
     this.cursor = 0;
-    this.required = 100;
-    this.minimum = 0;
-    /** The rule that allows to hand in, and how it stood, as the API gave it last. */
-    this.handIn = null;
     this.matching = null;
     /** Counts the changes of labels; `touched` has the count at each image's last one. */
     this.acts = 0;
@@ -57,16 +61,10 @@ export class CandidateStore extends EventTarget {
     this.timing = { seconds_per_image: null, active_seconds: 0 };
     /** Active seconds of judgments that the server has not counted yet. */
     this.unsavedSeconds = 0;
+    this.loaded = Promise.resolve();
     this.#take({ images: [], scores: [], relevance: "", sources: "", withdrawn: [], flagged: [] });
-    const upcoming = (rank, count) => this.visibleRanks(rank, count);
-    this.known = new CandidateDetails(
-      `${apiBase}candidates/`,
-      () => ({ size: this.size, upcoming: this.matching || this.reordered ? upcoming : null }),
-      (candidate) => {
-        candidate.relevance = this.entry(candidate.rank)?.relevance ?? null;
-      },
-    );
-    const address = (field) => async (rank) => (await this.known.at(rank))?.[field] ?? null;
+    this.source = new SourceClass(this, given);
+    const address = (field) => async (rank) => (await this.details(rank))?.[field] ?? null;
     this.caches = {
       image: new ImageCache(address("url"), MOST_IMAGES),
       thumbnail: new ImageCache(address("thumbnail_url"), MOST_THUMBNAILS),
@@ -76,51 +74,48 @@ export class CandidateStore extends EventTarget {
     }
   }
 
+  /** The candidate list's state, size and so on, as the API gives it; null before the first answer. */
+  get list() {
+    return this.outline?.list ?? null;
+  }
+
   /** The number of ranks, withdrawn ones included. */
   get size() {
     return this.images.length;
   }
 
   /**
-   * Reads the list's outline, and puts on top of it what waits in the browser. Again later: fires "list" if there is
-   * another list or a longer one. Rejects where somebody else is logged in by now, whose labels don't belong here.
+   * Reads the outline, and puts on top of it what waits in the browser: one call after the other, so that no older
+   * answer replaces a newer one. Again later: fires "list" if there is another list or a longer one. Rejects where
+   * somebody else is logged in by now, whose labels don't belong here.
    */
-  async load() {
+  load() {
+    this.loaded = this.loaded.catch(() => {}).then(() => this.#load());
+    return this.loaded;
+  }
+
+  async #load() {
     const before = await this.#waiting(this.#person());
-    const outline = await this.outline();
+    const outline = await this.source.read();
     if (outline.annotator !== (this.#person() || outline.annotator)) {
       throw new Error("Somebody else has logged in in this browser. Log in as yourself to go on here.");
     }
     const after = await this.#waiting(outline.annotator);
-    const list = this.list;
+    const { list } = this;
     this.annotator = outline.annotator;
-    this.list = outline.list;
+    this.outline = outline;
     this.cursor = outline.cursor;
-    this.readRules(outline);
+    this.timing = outline.progress ?? this.timing;
     this.#take(outline);
     this.#cover(before, after);
     this.setQuery(outline.query);
     if (list === null) return;
-    this.known.clear();
     if (list.id !== outline.list.id) {
       this.matching = null;
       for (const cache of Object.values(this.caches)) cache.clear();
     }
     if (list.id !== outline.list.id || list.size !== outline.list.size) this.#fire("list");
     this.#fire("labels", { images: [...this.images] });
-  }
-
-  /** Resolves to the list in short, as the API gives it. */
-  outline() {
-    return api(`${this.api}outline/`);
-  }
-
-  /** Notes what the stop rules ask for. */
-  readRules({ progress, minimum_labels, hand_in }) {
-    this.handIn = hand_in;
-    this.required = progress.stop.required;
-    this.minimum = minimum_labels;
-    this.timing = progress;
   }
 
   /** The person whose page this is: from the page, after the first outline from that. */
@@ -136,7 +131,7 @@ export class CandidateStore extends EventTarget {
       queue.waitingFor(user, query),
       queue.refused(user, query),
     ]);
-    return { waiting, refused: new Set(refused.map((one) => one.client_id)) };
+    return { waiting, refused: new Set(refused.map((judgment) => judgment.client_id)) };
   }
 
   /** The outline may have been read just before or after a judgment was stored: what waited on either side counts. */
@@ -155,32 +150,20 @@ export class CandidateStore extends EventTarget {
     this.sources = [...outline.sources];
     this.grades = new Map();
     [...(outline.grades ?? "")].forEach((digit, place) => {
-      if (digit !== NOTHING) this.grades.set(this.images[place], Number(digit));
+      if (digit !== UNLABELED) this.grades.set(this.images[place], Number(digit));
     });
     /** Reasons of the grades that were given on this page. */
     this.reasons = new Map();
     this.withdrawn = new Set(outline.withdrawn);
     this.flagged = new Set(outline.flagged);
     this.ranks = new Map(this.images.map((image, place) => [image, place + 1]));
+    /** How the list stands by the stop rules; null until it is counted again. */
     this.state = null;
   }
 
-  /** Progress in the form of the API. */
+  /** How far the work is, as the source counts it; computed here, so it is right before the server has answered. */
   get progress() {
-    this.state ??= stopState(this.relevance, this.sources, {
-      withdrawn: this.withdrawn,
-      complete: Boolean(this.list?.complete),
-      required: this.required,
-      minimum: this.minimum,
-    });
-    const { length, rule, met, streak_met, exhausted, required, minimum, minimum_met, ...counts } = this.state;
-    return {
-      ...counts,
-      candidates: length,
-      seconds_per_image: this.timing.seconds_per_image,
-      active_seconds: (this.timing.active_seconds ?? 0) + this.unsavedSeconds,
-      stop: { rule, met, streak_met, exhausted, required, minimum, minimum_met },
-    };
+    return this.source.progress;
   }
 
   /** @returns {Entry|null} */
@@ -203,59 +186,19 @@ export class CandidateStore extends EventTarget {
     return this.ranks.get(image) ?? null;
   }
 
-  /** The rank in the query's list of what stands at a place; null outside the list. */
-  listRank(rank) {
-    return rank;
-  }
-
-  /** How a place is called: "rank 17". */
-  where(rank) {
-    return `rank ${rank}`;
-  }
-
-  /** What the grid calls the places: "Ranks". */
-  get kind() {
-    return this.reordered ? "Places" : "Ranks";
-  }
-
-  /** Whether the page shows the list in another order than its own. */
-  get reordered() {
-    return false;
-  }
-
-  /** The place, from 1, of a rank in the order in which the page shows the list. */
-  placeOf(rank) {
-    return rank;
-  }
-
-  /** The rank at a place. */
-  rankAt(place) {
-    return place;
-  }
-
-  /** How a judgment given there in the list's order is sent beside its source, which may be another than "list". */
-  metAt() {
-    return {};
-  }
-
-  /** With which source a judgment there is sent. */
-  sourceAt() {
-    return "list";
-  }
-
   /** Whether the image there is still to be judged. */
   needsLabel(rank) {
-    return this.relevance[rank - 1] === NOTHING;
+    return this.source.needsLabel(rank);
   }
 
-  /** Resolves to the API's candidate, or to null where there is none. */
+  /** Resolves to the API's details of the image there, or to null where there is none. */
   details(rank) {
-    return this.known.at(rank);
+    return this.source.details.at(rank);
   }
 
   /** The same if it is known already. */
   peek(rank) {
-    return this.known.peek(rank);
+    return this.source.details.peek(rank);
   }
 
   /** Resolves to the decoded image; rejects where it can't be loaded, and tries by itself again. */
@@ -302,7 +245,7 @@ export class CandidateStore extends EventTarget {
 
   /** Why an image has its grade; "" for no reason. */
   reasonOf(image) {
-    const known = this.known.peek(this.rankOf(image));
+    const known = this.peek(this.rankOf(image));
     return this.reasons.get(image) ?? (known && known.grade === this.gradeOf(image) ? known.reason : "");
   }
 
@@ -323,12 +266,10 @@ export class CandidateStore extends EventTarget {
     const rank = this.rankOf(image);
     if (rank === null) return;
     const before = this.sources[rank - 1];
-    this.relevance[rank - 1] = LETTERS[relevance] ?? NOTHING;
-    if (relevance === null) this.sources[rank - 1] = NOTHING;
-    else if (before === NOTHING || !keepsSource(before, SOURCES[source])) this.sources[rank - 1] = SOURCES[source];
+    this.relevance[rank - 1] = LETTERS[relevance] ?? UNLABELED;
+    if (relevance === null) this.sources[rank - 1] = UNLABELED;
+    else if (before === UNLABELED || !keepsSource(before, SOURCES[source])) this.sources[rank - 1] = SOURCES[source];
     this.state = null;
-    const details = this.known.peek(rank);
-    if (details) details.relevance = relevance;
   }
 
   /** Whether a label changed after `acts` had the value `since`. */
@@ -352,9 +293,9 @@ export class CandidateStore extends EventTarget {
 
   /** The last visible rank before `rank`, or null. */
   previous(rank) {
-    for (let place = Math.min(this.placeOf(rank) - 1, this.size); place >= 1; place -= 1) {
-      const found = this.rankAt(place);
-      if (this.visible(found)) return found;
+    for (let place = Math.min(this.source.placeOf(rank) - 1, this.size); place >= 1; place -= 1) {
+      const before = this.source.rankAt(place);
+      if (this.visible(before)) return before;
     }
     return null;
   }
@@ -369,21 +310,21 @@ export class CandidateStore extends EventTarget {
 
   /** The first `count` visible ranks from `from` on; 0 is before the first. */
   visibleRanks(from, count, options) {
-    return this.#visibleAt(this.placeOf(from), count, options);
+    return this.#visibleAt(this.source.placeOf(from), count, options);
   }
 
   /** The first `count` visible ranks behind `rank`. */
   after(rank, count, options) {
-    return this.#visibleAt(this.placeOf(rank) + 1, count, options);
+    return this.#visibleAt(this.source.placeOf(rank) + 1, count, options);
   }
 
   #visibleAt(start, count, { unlabeled = false } = {}) {
-    const found = [];
-    for (let place = Math.max(1, start); place <= this.size && found.length < count; place += 1) {
-      const rank = this.rankAt(place);
-      if (this.visible(rank) && !(unlabeled && !this.needsLabel(rank))) found.push(rank);
+    const ranks = [];
+    for (let place = Math.max(1, start); place <= this.size && ranks.length < count; place += 1) {
+      const rank = this.source.rankAt(place);
+      if (this.visible(rank) && !(unlabeled && !this.needsLabel(rank))) ranks.push(rank);
     }
-    return found;
+    return ranks;
   }
 
   /** Narrows what is visible to these ranks; null shows all. What the stop rules count stays the same. */
@@ -392,156 +333,51 @@ export class CandidateStore extends EventTarget {
     this.#fire("matching");
   }
 
-  /** Takes in what the API's `changes` says of images. @param {{withdrawn: number[], flagged: number[]}} changes */
-  async follow({ withdrawn, flagged }) {
-    this.setWithdrawn(withdrawn);
-    this.setFlaggedRanks(flagged);
-  }
-
   /** @param {number[]} ranks all that are withdrawn */
   setWithdrawn(ranks) {
-    if (ranks.length === this.withdrawn.size && ranks.every((rank) => this.withdrawn.has(rank))) return;
-    const changed = [...ranks, ...this.withdrawn];
+    const changed = differing(this.withdrawn, new Set(ranks));
+    if (!changed.length) return;
     this.withdrawn = new Set(ranks);
     this.state = null;
-    changed.forEach((rank) => this.known.forget(rank));
-    this.#fire("withdrawn", { ranks });
-    this.#fire("labels", { images: changed.map((rank) => this.images[rank - 1]) });
+    this.#fire("withdrawn", { ranks: changed });
+    this.tell(changed);
   }
 
   /** @param {number[]} ranks all that have an open flag */
-  setFlaggedRanks(ranks) {
-    const wanted = new Set(ranks);
-    const changed = [...new Set([...ranks, ...this.flagged])].filter(
-      (rank) => wanted.has(rank) !== this.flagged.has(rank),
-    );
+  setFlagged(ranks) {
+    const changed = differing(this.flagged, new Set(ranks));
     if (!changed.length) return;
-    this.flagged = wanted;
-    const fire = () => this.#fire("labels", { images: changed.map((rank) => this.images[rank - 1]) });
-    fire();
-    this.known.refresh(changed).then(fire, () => {});
+    this.flagged = new Set(ranks);
+    this.tell(changed);
+    this.#fire("flagged", { ranks: changed });
   }
 
   /** Notes the open flags of one image. */
-  setFlagged(image, kinds) {
+  setFlags(image, kinds) {
     const rank = this.rankOf(image);
     if (rank === null) return;
     if (kinds.length) this.flagged.add(rank);
     else this.flagged.delete(rank);
-    const details = this.known.peek(rank);
+    const details = this.peek(rank);
     if (details) details.flags = [...kinds];
-    this.#fire("labels", { images: [image] });
+    this.tell([rank]);
+  }
+
+  /** Fires "labels" for the images of these ranks. */
+  tell(ranks) {
+    this.#fire("labels", { images: ranks.map((rank) => this.images[rank - 1]) });
   }
 
   /** @param {{state: string, can_label: boolean}} query */
   setQuery(query) {
     const before = this.query;
-    this.query = query;
-    if (before && (before.state !== query.state || before.can_label !== query.can_label)) {
-      this.#fire("query", query);
+    this.query = { ...query, can_label: this.source.canLabel(query) };
+    if (before && (before.state !== query.state || before.can_label !== this.query.can_label)) {
+      this.#fire("query", this.query);
     }
   }
 
   #fire(kind, detail) {
     this.dispatchEvent(new CustomEvent(kind, { detail }));
-  }
-}
-
-/** The API's details of each candidate, fetched by pages of the list or, within a filter, by ranks. */
-
-const PAGE = 100;
-
-class CandidateDetails {
-  /**
-   * @param {string} url the query's candidates address
-   * @param {() => {size: number, upcoming: ((rank: number, count: number) => number[])|null}} place the list's size,
-   *   and within a filter which ranks come next
-   * @param {(candidate: object) => void} arrived called with each candidate before it is known
-   */
-  constructor(url, place, arrived) {
-    this.url = url;
-    this.place = place;
-    this.arrived = arrived;
-    this.clear();
-  }
-
-  clear() {
-    this.known = new Map();
-    this.loading = new Map();
-    this.pages = new Set();
-  }
-
-  /** Forgets one candidate, so that it is fetched again when needed. */
-  forget(rank) {
-    this.known.delete(rank);
-  }
-
-  /** Fetches those of these ranks that are known once more; they stay known meanwhile. */
-  async refresh(ranks) {
-    const known = ranks.filter((rank) => this.known.get(rank));
-    for (let start = 0; start < known.length; start += PAGE) {
-      await this.#ranks(known.slice(start, start + PAGE));
-    }
-  }
-
-  peek(rank) {
-    return this.known.get(rank) ?? undefined;
-  }
-
-  /** Resolves to the candidate, or to null where the list has none (or it is withdrawn). */
-  async at(rank) {
-    return (await this.of([rank]))[0];
-  }
-
-  /** Resolves to the candidates of these ranks in this order, null where there is none. */
-  async of(ranks) {
-    const { size } = this.place();
-    const missing = ranks.filter((rank) => rank >= 1 && rank <= size && !this.known.has(rank));
-    await Promise.all(this.#requests(missing));
-    return ranks.map((rank) => this.known.get(rank) ?? null);
-  }
-
-  #requests(missing) {
-    const waits = new Set();
-    const apart = [];
-    const { upcoming } = this.place();
-    for (const rank of missing) {
-      const page = Math.floor((rank - 1) / PAGE) * PAGE + 1;
-      if (this.loading.has(rank)) waits.add(this.loading.get(rank));
-      else if (!upcoming && !this.pages.has(page)) waits.add(this.#page(page));
-      else apart.push(rank);
-    }
-    if (apart.length) {
-      const more = upcoming ? upcoming(apart[0], PAGE) : [];
-      const wanted = [...new Set([...apart, ...more])].filter((rank) => !this.known.has(rank));
-      for (let start = 0; start < wanted.length; start += PAGE) {
-        waits.add(this.#ranks(wanted.slice(start, start + PAGE)));
-      }
-    }
-    return waits;
-  }
-
-  #page(start) {
-    const ranks = Array.from({ length: PAGE }, (_, place) => start + place);
-    const { pages } = this;
-    return this.#fetch(`${this.url}?start_rank=${start}&limit=${PAGE}`, ranks, () => pages.add(start));
-  }
-
-  #ranks(ranks) {
-    return this.#fetch(`${this.url}?ranks=${ranks.join(",")}`, ranks, () => {});
-  }
-
-  #fetch(address, ranks, done) {
-    const { known, loading } = this;
-    const request = api(address).then((answer) => {
-      const found = new Map(answer.results.map((candidate) => [candidate.rank, candidate]));
-      found.forEach(this.arrived);
-      for (const rank of ranks) known.set(rank, found.get(rank) ?? null);
-      done();
-    });
-    const settled = () => ranks.forEach((rank) => loading.delete(rank));
-    request.then(settled, settled);
-    for (const rank of ranks) loading.set(rank, request);
-    return request;
   }
 }

@@ -103,7 +103,7 @@ class Strip {
 
   #item(entry) {
     const known = this.items.get(entry.image) ?? this.#make(entry);
-    const words = `${sentence(this.store.where(entry.rank))}, ${RELEVANCE_NAMES[entry.relevance].toLowerCase()}`;
+    const words = `${sentence(this.studio.source.where(entry.rank))}, ${RELEVANCE_NAMES[entry.relevance].toLowerCase()}`;
     known.button.dataset.mark = entry.relevance;
     known.button.setAttribute("aria-label", words);
     known.button.title = words;

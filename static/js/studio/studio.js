@@ -7,18 +7,26 @@
 import { api, uuid } from "../api.js";
 import { Outbox } from "../saving/outbox.js";
 import { UndoStack } from "../saving/undo.js";
-import { AuditStore } from "./audit-store.js";
-import { BlindStore } from "./blind.js";
+import { AuditSource, BlindSource } from "./audit-source.js";
 import { Changes } from "./changes.js";
 import { ActiveClock } from "./clock.js";
 import { Keymap } from "./keys.js";
-import { LearnedStore } from "./learned-store.js";
+import { LearnedSource } from "./learned-source.js";
+import { ListSource } from "./list-source.js";
 import { Notices } from "./messages.js";
-import { ReviewStore } from "./review-store.js";
+import { ReviewSource } from "./review-source.js";
 import { OUTSIDE_LIST, SOURCES } from "./stopping.js";
 import { CandidateStore } from "./store.js";
 
 const VIEWS = ["single", "grid"];
+/** By the kind that the server gives. */
+const SOURCE_CLASSES = {
+  list: ListSource,
+  learned: LearnedSource,
+  review: ReviewSource,
+  audit: AuditSource,
+  blind: BlindSource,
+};
 const LIST_ASKED_EVERY = 1000;
 const HINT_STAYS = 2500;
 /** Browsers let a page change its address only so often, the strictest 100 times in 30 seconds. */
@@ -27,43 +35,44 @@ const ADDRESSES_IN = 30_000;
 /** The most active seconds that the server accepts for one judgment. */
 const MOST_SECONDS = 3600;
 /** A label given elsewhere counts for the streak only once it is given in the list's order too. */
+const IN_ORDER = new Set(["list", "learned"]);
 const isElsewhere = (source) => OUTSIDE_LIST.has(SOURCES[source]);
 
 /** One image's change when a step is redone, or with `back` undone, and where the label was given then. */
-function replayed({ image, from, fromSource, fromGrade, fromReason, to, grade, reason, ...met }, source, back) {
-  if (!back) return { image, from, to, source, grade, reason, ...met };
-  const there = isElsewhere(fromSource) ? { source: fromSource } : { source, ...met };
-  return { image, from: to, to: from, grade: fromGrade, reason: fromReason, ...there };
+function replayed({ image, from, fromSource, fromGrade, fromReason, to, grade, reason, ...provenance }, back) {
+  if (!back) return { image, from, to, grade, reason, ...provenance };
+  const before = isElsewhere(fromSource) ? { source: fromSource } : provenance;
+  return { image, from: to, to: from, grade: fromGrade, reason: fromReason, ...before };
 }
 
 export class Studio {
   /**
    * @param {HTMLElement} root the page's frame
-   * @param {{user: {id: number, name: string, role: string, names_hidden: boolean}, keymap: object, preferences: object}} given
-   *   what the server put into the page
+   * @param {object} page what labeling/views.py tells the page, of the source at least its `kind`
    */
-  constructor(root, { user, keymap, preferences }) {
+  constructor(root, page) {
+    const { user, query, preferences, source } = page;
     this.root = root;
-    this.api = root.dataset.api;
-    this.user = { id: user.id, name: user.name, role: user.role };
-    this.namesHidden = user.names_hidden;
-    const query = Number(root.dataset.query);
-    this.preferences = new Preferences(preferences?.view ?? {});
-    this.keymap = new Keymap(keymap, preferences?.keys ?? {});
-    this.keymap.graded = "grades" in root.dataset;
-    /** The address of the images to review; "" where the candidate list is labeled. */
-    this.review = root.dataset.review ?? "";
+    this.page = page;
+    this.api = page.api;
+    this.user = user;
+    this.preferences = new Preferences(preferences.view);
+    this.keymap = new Keymap(page.keymap, preferences.keys);
+    this.keymap.graded = page.least_relevant_grade !== null;
+    /** Whether images are reviewed. */
+    this.review = source.kind === "review";
     /** Whether the list is labeled in the order that learns. */
-    this.learned = "learned" in root.dataset;
-    /** The address of the query's audit, where its draws are labeled. */
-    this.audit = root.dataset.audit ?? "";
-    /** Where images are judged blindly, the source of the judgments: "audit" (a release's), "second" or "run"; else "". */
-    this.blind = root.dataset.blind ?? "";
+    this.learned = source.kind === "learned";
+    /** Whether images are judged blindly. */
+    this.blind = source.kind === "blind";
+    /** Whether drawn images are labeled: the query's audit, or blindly. */
+    this.audit = source.kind === "audit" || this.blind;
     /** Whether the candidate list is labeled. */
     this.listed = !this.review && !this.audit;
     /** Whether the page has the grid. */
     this.gridded = !this.review;
-    this.store = this.#newStore();
+    this.store = new CandidateStore(this.api, SOURCE_CLASSES[source.kind], source);
+    this.source = this.store.source;
     this.outbox = new Outbox({ user: user.id, query, url: `${this.api}judgments/` });
     this.undoStack = new UndoStack({ user: user.id, query });
     this.changes = new Changes(this.store, this.outbox);
@@ -86,15 +95,7 @@ export class Studio {
     for (const event of ["labels", "list", "matching", "order"]) {
       this.store.addEventListener(event, ({ detail }) => this.emit(event, detail));
     }
-    this.on("labels", () => this.emit("progress", this.store.progress));
-    this.on("list", () => this.emit("progress", this.store.progress));
-  }
-
-  #newStore() {
-    if (this.review) return new ReviewStore(this.api, this.review);
-    if (this.blind) return new BlindStore(this.api, this.audit, this.blind, this.root.dataset.offeredIn.split(" "));
-    if (this.audit) return new AuditStore(this.api, this.audit);
-    return this.learned ? new LearnedStore(this.api) : new CandidateStore(this.api);
+    for (const event of ["labels", "list"]) this.on(event, () => this.emit("progress", this.store.progress));
   }
 
   /**
@@ -296,28 +297,30 @@ export class Studio {
   }
 
   /**
-   * Judges images. Marks are `{image, relevance, grade?, reason?, from?}`; `from` is the present label of
-   * an image outside the list. False when judging is not possible now.
+   * Judges images. Marks are `{image, relevance, grade?, reason?, from?, source?, revision?, place?}`; `from` is the
+   * present label of an image outside the list, `source` (with revision and place) where the image was met if not in
+   * the order of the page. False when judging is not possible now.
    */
-  judge(marks, { source = "list", seconds, fromDialog = false } = {}) {
+  judge(marks, { seconds, fromDialog = false } = {}) {
     if (this.closed || (this.blocked && !fromDialog)) return false;
     const changes = marks
-      .map((mark) => this.#change(mark, source))
+      .map((mark) => this.#change(mark))
       .filter(
-        ({ image, from, fromSource, fromGrade, to, grade, reason }) =>
+        ({ image, from, fromSource, fromGrade, to, grade, reason, source }) =>
           from !== to ||
           (grade !== null && (grade !== fromGrade || reason !== "")) ||
-          (source === "list" && isElsewhere(fromSource)) ||
+          (IN_ORDER.has(source) && isElsewhere(fromSource)) ||
           (to !== null && this.store.needsLabel(this.store.rankOf(image))),
       );
     if (!changes.length) return true;
     this.#record(changes, seconds ?? this.#secondsOf(changes));
-    this.undoStack.push({ marks: changes, source });
+    this.undoStack.push({ marks: changes });
     return true;
   }
 
-  #change({ image, relevance, grade = null, reason = "", from = null }, source) {
+  #change({ image, relevance, grade = null, reason = "", from = null, ...met }) {
     const entry = this.store.entry(this.store.rankOf(image));
+    const { source, revision, place } = met.source ? met : this.source.provenance(entry.rank);
     return {
       image,
       from: entry ? entry.relevance : from,
@@ -328,7 +331,7 @@ export class Studio {
       grade,
       reason,
       source,
-      ...(entry && source === "list" ? this.store.metAt(entry.rank) : {}),
+      ...(revision ? { revision, place } : {}),
     };
   }
 
@@ -369,11 +372,11 @@ export class Studio {
       this.announce(back ? "There is nothing to undo." : "There is nothing to redo.");
       return;
     }
-    const wanted = step.marks.map((mark) => replayed(mark, step.source, back));
+    const wanted = step.marks.map((mark) => replayed(mark, back));
     const changes = wanted.filter(({ image, from }) => this.#standsStill(image, from));
     const rank = this.store.rankOf(wanted[0].image);
-    const one = rank ? this.store.where(rank) : "an image outside the list";
-    const what = wanted.length === 1 ? one : `${changes.length} of ${wanted.length} images`;
+    const place = rank ? this.source.where(rank) : "an image outside the list";
+    const what = wanted.length === 1 ? place : `${changes.length} of ${wanted.length} images`;
     if (changes.length) this.#record(changes, this.clock.take());
     if (changes.length) this.say(`${back ? "Undone" : "Done again"}: ${what}`);
     else this.say(`Left as it is, since it was changed elsewhere: ${what}`);

@@ -1,0 +1,106 @@
+/** Images that were drawn for a person, in place of the candidate list: an audit's, or those of a blind queue. */
+import { api } from "../api.js";
+import { ItemsSource } from "./items-source.js";
+import { LETTERS } from "./stopping.js";
+
+class DrawnSource extends ItemsSource {
+  kind = "Drawn images";
+  /** How many drawn images are to wait. */
+  ahead = () => 1;
+
+  /** @param {{address: string, judged_as: string}} given `judged_as`: the source with which judgments are sent */
+  constructor(store, given) {
+    super(store, given);
+    this.judgedAs = given.judged_as;
+  }
+
+  /** Resolves to the images after as many were drawn as are missing to `count` that wait. */
+  draw(count) {
+    return api(`${this.address}draws/`, { method: "POST", body: { count } });
+  }
+
+  /** An image that others or oneself judged longer ago, or that was withdrawn. */
+  gone(item) {
+    const { relevance } = this.store.entry(this.store.rankOf(item.image));
+    return { ...item, relevance, grade: this.store.gradeOf(item.image), to_judge: false };
+  }
+
+  judgedIn() {
+    return this.judgedAs;
+  }
+
+  where(rank) {
+    return `drawn image ${rank}`;
+  }
+
+  /** Not told, so that nobody judges by it. */
+  listRank() {
+    return null;
+  }
+
+  provenance() {
+    return { source: this.judgedAs };
+  }
+
+  /** One's own label suffices until the server says that somebody else has judged it. */
+  needsLabel(rank) {
+    const entry = this.store.entry(rank);
+    if (entry === null || entry.relevance !== null) return false;
+    return this.items[rank - 1].to_judge || this.store.changedSince(entry.image, 0);
+  }
+
+  settled(rank) {
+    return !this.needsLabel(rank);
+  }
+
+  /** Where others have judged, or images were withdrawn, since the page was opened. */
+  stale(elsewhere) {
+    return this.elsewhere !== null && elsewhere !== this.elsewhere;
+  }
+}
+
+/** A query's audit, which draws when the page says so. */
+export class AuditSource extends DrawnSource {
+  /** Whether reading draws what is missing to `ahead`. */
+  drawing = false;
+  /** Why it stopped, for people. */
+  paused = "";
+
+  async ask() {
+    const answer = await this.#ask();
+    if (answer.then.met) this.drawing = false;
+    return answer;
+  }
+
+  #ask() {
+    if (!this.drawing) return super.ask();
+    const { to_judge: waiting, then } = this.store.outline;
+    return this.draw(Math.min(this.ahead(), waiting + (then.more_without_hit ?? Infinity)) || 1);
+  }
+
+  /** How many of the shown draws are judged relevant. */
+  get relevant() {
+    return this.store.relevance.filter((letter) => letter === LETTERS.relevant).length;
+  }
+}
+
+/**
+ * Images of a query that are shown without what is known of them, in their order, until none is left: what a release's
+ * audit drew, labels of others for a second opinion, or what runs request.
+ */
+export class BlindSource extends DrawnSource {
+  /** @param {{offered_in: string[]}} given the states of a query in which they go on, unlike other labeling also
+   *   after one's hand-in */
+  constructor(store, given) {
+    super(store, given);
+    this.offeredIn = given.offered_in;
+  }
+
+  ask() {
+    return this.draw(this.ahead());
+  }
+
+  canLabel({ state }) {
+    return this.offeredIn.includes(state);
+  }
+}
