@@ -55,14 +55,13 @@ export class Outbox extends EventTarget {
   /**
    * Stores judgments in the browser and sends them; resolves when they are stored. Never rejects.
    *
-   * @param {{image: number, relevance: string|null, seconds: number, source: string, client_id?: string,
-   *   expected?: string|null}[]} records in the order made; `expected` is the label before, as the person saw it
+   * @param {Judgment[]} judgments in the order made; `client_id` may be missing
    */
-  async add(records) {
+  async add(judgments) {
     const at = Date.now();
-    const full = records.map((record) => ({
-      ...record,
-      client_id: record.client_id ?? uuid(),
+    const full = judgments.map((judgment) => ({
+      client_id: uuid(),
+      ...judgment,
       user: this.user,
       query: this.query,
       url: this.url,

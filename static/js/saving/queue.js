@@ -2,11 +2,9 @@
 import { MemoryDatabase } from "./database.js";
 
 /**
- * @typedef {object} QueuedJudgment
- * @property {number} seq its place in the order of all judgments of this browser
- * @property {number} user primary key of the person who judged
- * @property {number} query
- * @property {string} url where it is sent
+ * A judgment as the API takes it.
+ *
+ * @typedef {object} Judgment
  * @property {number} image
  * @property {"relevant"|"not_relevant"|"unsure"|null} relevance null takes a judgment back
  * @property {number} [grade] from 0 to 3, where one was given
@@ -14,9 +12,18 @@ import { MemoryDatabase } from "./database.js";
  * @property {string} client_id
  * @property {number} seconds active time
  * @property {string} source
+ * @property {number} [revision] the revision of the order that learns in whose queue the image was met
+ * @property {number} [place] where in this queue
  * @property {string|null} [expected] what the person saw as standing before
- * @property {number} at when it was made, milliseconds since 1970
- * @property {string} tab the page that it was made on
+ */
+
+/**
+ * What this browser keeps beside a judgment: `seq` is its place in the order of all judgments of the browser, `user`
+ * the primary key of the person who judged, `url` where it is sent, `at` when it was made, in milliseconds since 1970,
+ * `tab` the page that it was made on, `spilled` whether the disk has no room for it.
+ *
+ * @typedef {Judgment & {seq: number, user: number, query: number, url: string, at: number, tab: string,
+ *   spilled?: boolean}} QueuedJudgment
  */
 
 export class JudgmentQueue {

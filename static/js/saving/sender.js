@@ -38,16 +38,10 @@ function alone(name, work) {
 
 /** @typedef {{kind: "offline"|"logged_out"|"other_user"|"full"|"server", message: string}} Problem */
 
+/** The judgments as the API takes them: the records without what only this browser needs. */
 function bodyOf(records) {
-  return records.map(({ image, relevance, grade, reason, client_id, seconds, source, revision, place, expected, at }) => ({
-    image,
-    relevance,
-    client_id,
-    seconds,
-    source,
-    ...(revision ? { revision, place } : {}),
-    ...(typeof grade === "number" ? { grade, reason } : {}),
-    ...(expected === undefined ? {} : { expected }),
+  return records.map(({ seq, user, query, url, tab, spilled, at, ...judgment }) => ({
+    ...judgment,
     age: Math.max(0, Date.now() - at) / 1000,
   }));
 }
