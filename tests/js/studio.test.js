@@ -193,6 +193,17 @@ test("the page begins at the address's rank, or near it, or at the first image w
   assert.deepEqual([studio.state, page.window.location.search], ["end", ""]);
 });
 
+test("the address names the grid's first image, and back in the single view its own", async (t) => {
+  const { page, studio } = await start(t);
+  const view = { enter() {}, leave() {}, show() {}, hide() {} };
+  studio.views = { single: view, grid: { ...view, ranks: [3, 4, 5] } };
+  await studio.go(4);
+  studio.setView("grid");
+  assert.equal(page.window.location.search, "?rank=3");
+  studio.setView("single");
+  assert.equal(page.window.location.search, "?rank=4");
+});
+
 test("the address is written less often than browsers allow, and ends right", async (t) => {
   const { browser, page, studio } = await start(t);
   let written = 0;
@@ -233,4 +244,13 @@ test("preferences are sent once they rest, and when the page is left", async (t)
   page.close();
   await settle();
   assert.deepEqual(sent().at(-1), { grid_size: 30, grid_whole: true });
+});
+
+test("a page that is loaded again has the preferences of before, also where the server had them too late", async (t) => {
+  const { browser, page, studio } = await start(t);
+  studio.preferences.set("grid_size", 20);
+  const again = page.reload();
+  assert.equal((await studioOn(again)).preferences.get("grid_size"), 20);
+  await browser.pass(10_000);
+  assert.equal((await studioOn(again.reload())).preferences.get("grid_size"), null);
 });

@@ -4,7 +4,7 @@
  * It owns the place (which rank, which view) and the judging rules; the store holds images and labels,
  * the outbox saves, and views and panels draw.
  */
-import { api, uuid } from "../api.js";
+import { api } from "../api.js";
 import { Outbox } from "../saving/outbox.js";
 import { UndoStack } from "../saving/undo.js";
 import { AuditSource, BlindSource } from "./audit-source.js";
@@ -56,7 +56,7 @@ export class Studio {
     this.page = page;
     this.api = page.api;
     this.user = user;
-    this.preferences = new Preferences(preferences.view);
+    this.preferences = new Preferences(user.id, preferences.view);
     this.keymap = new Keymap(page.keymap, preferences.keys);
     this.keymap.graded = page.least_relevant_grade !== null;
     /** Whether images are reviewed. */
@@ -237,6 +237,7 @@ export class Studio {
     this.view = view;
     this.root.dataset.view = view;
     this.views[view]?.enter(this.rank ?? 1);
+    if (this.rank !== null) this.#writeAddress();
     this.emit("view", view);
   }
 
@@ -341,7 +342,6 @@ export class Studio {
       changes.map(({ image, from, to, grade, reason, source, revision, place }) => ({
         image,
         relevance: to,
-        client_id: uuid(),
         seconds: each,
         source,
         ...(revision ? { revision, place } : {}),
@@ -403,13 +403,29 @@ export class Studio {
 
 const ADDRESS = "/api/preferences/labeling/";
 const QUIET = 600;
+/** A page that is loaded within so many milliseconds may have been made before the server had the last ones. */
+const SAVED_WITHIN = 10_000;
 
 class Preferences {
-  /** @param {Object<string, *>} view what the server had when the page was made */
-  constructor(view) {
-    this.view = { ...view };
+  /**
+   * @param {number} user
+   * @param {Object<string, *>} view what the server had when the page was made
+   */
+  constructor(user, view) {
+    this.key = `preferences of ${user}`;
+    this.view = { ...view, ...this.#left() };
     this.timer = 0;
     window.addEventListener("pagehide", () => this.#flush());
+  }
+
+  /** What this tab's page before this one sent last, if that was just now. */
+  #left() {
+    try {
+      const { at, view } = JSON.parse(sessionStorage.getItem(this.key));
+      return Date.now() - at < SAVED_WITHIN ? view : {};
+    } catch {
+      return {};
+    }
   }
 
   get(name, fallback = null) {
@@ -428,6 +444,11 @@ class Preferences {
     if (!this.timer) return;
     clearTimeout(this.timer);
     this.timer = 0;
+    try {
+      sessionStorage.setItem(this.key, JSON.stringify({ at: Date.now(), view: this.view }));
+    } catch {
+      // Without it a page that is loaded again at once may have the preferences of before.
+    }
     // A failure loses no work: preferences stay in use here and are sent with the next change.
     api(ADDRESS, { method: "PUT", body: { view: this.view }, keepalive: true }).catch(() => {});
   }
