@@ -200,15 +200,15 @@ test("details that could not be fetched are asked for again", async (t) => {
 test("images are decoded ahead in order, kept up to a number, and let go", async (t) => {
   const { browser } = start(t, { size: 120 });
   const store = await storeOn(browser.page());
-  store.prefetch([3, 4, 5], "image");
+  store.caches.image.prefetch([3, 4, 5]);
   await settle();
-  assert.deepEqual([3, 4, 5].map((rank) => store.imageNow(rank)?.src), [3, 4, 5].map((rank) => `/images/${imageAt(rank)}.jpg`));
-  assert.equal(store.thumbnailNow(3), null);
-  store.release([4]);
-  assert.deepEqual([3, 4, 5].map((rank) => store.imageNow(rank) !== null), [false, true, false]);
-  for (let rank = 1; rank <= 120; rank += 1) await store.image(rank);
+  assert.deepEqual([3, 4, 5].map((rank) => store.caches.image.now(rank)?.src), [3, 4, 5].map((rank) => `/images/${imageAt(rank)}.jpg`));
+  assert.equal(store.caches.thumbnail.now(3), null);
+  store.caches.image.release([4]);
+  assert.deepEqual([3, 4, 5].map((rank) => store.caches.image.now(rank) !== null), [false, true, false]);
+  for (let rank = 1; rank <= 120; rank += 1) await store.caches.image.get(rank);
   assert.equal(store.caches.image.entries.size, 64);
-  assert.deepEqual([56, 57].map((rank) => store.imageNow(rank) !== null), [false, true]);
+  assert.deepEqual([56, 57].map((rank) => store.caches.image.now(rank) !== null), [false, true]);
 });
 
 test("a picture that failed comes when the connection is back, or after a while, or when it is wanted again", async (t) => {
@@ -216,18 +216,18 @@ test("a picture that failed comes when the connection is back, or after a while,
   const store = await storeOn(browser.page());
   await store.source.details.of([1]);
   browser.goOffline();
-  await assert.rejects(store.image(1));
+  await assert.rejects(store.caches.image.get(1));
   browser.goOnline();
   await settle();
   assert.deepEqual(store.heard("image"), [{ rank: 1, kind: "image" }]);
-  for (const [rank, again] of [[2, () => browser.pass(5000)], [3, () => store.prefetch([3], "image")]]) {
+  for (const [rank, again] of [[2, () => browser.pass(5000)], [3, () => store.caches.image.prefetch([3])]]) {
     browser.broken.add(`/images/${imageAt(rank)}.jpg`);
-    await assert.rejects(store.image(rank));
+    await assert.rejects(store.caches.image.get(rank));
     browser.broken.clear();
     await again();
     await settle();
     assert.deepEqual(store.heard("image").at(-1), { rank, kind: "image" });
-    assert.ok(store.imageNow(rank));
+    assert.ok(store.caches.image.now(rank));
   }
 });
 
@@ -237,7 +237,7 @@ test("files far ahead are fetched one by one, with rests, behind what is decoded
   const files = () => browser.requests.filter(({ path }) => path.startsWith("/images/")).map(({ path }) => path);
   server.trouble = ({ path }) =>
     path.startsWith("/images/") ? new Promise((resolve) => setTimeout(() => resolve(new Response("")), 100)) : null;
-  store.fetchAhead([8, 9]);
+  store.caches.image.fetchAhead([8, 9]);
   await settle();
   assert.deepEqual(files(), [`/images/${imageAt(8)}.jpg`]);
   await browser.pass(100);

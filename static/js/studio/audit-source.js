@@ -8,12 +8,6 @@ class DrawnSource extends ItemsSource {
   /** How many drawn images are to wait. */
   ahead = () => 1;
 
-  /** @param {{address: string, judged_as: string}} given `judged_as`: the source with which judgments are sent */
-  constructor(store, given) {
-    super(store, given);
-    this.judgedAs = given.judged_as;
-  }
-
   /** Resolves to the images after as many were drawn as are missing to `count` that wait. */
   draw(count) {
     return api(`${this.address}draws/`, { method: "POST", body: { count } });
@@ -23,10 +17,6 @@ class DrawnSource extends ItemsSource {
   gone(item) {
     const { relevance } = this.store.entry(this.store.rankOf(item.image));
     return { ...item, relevance, grade: this.store.gradeOf(item.image), to_judge: false };
-  }
-
-  judgedIn() {
-    return this.judgedAs;
   }
 
   where(rank) {

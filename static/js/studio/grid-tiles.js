@@ -89,13 +89,13 @@ export class TileBoard {
   load(index, store) {
     const tile = this.tiles[index];
     const { rank } = tile;
-    const ready = store.thumbnailNow(rank);
+    const ready = store.caches.thumbnail.now(rank);
     if (ready) {
       this.#place(tile, ready);
       return;
     }
     this.#clearFailure(tile);
-    store.thumbnail(rank).then(
+    store.caches.thumbnail.get(rank).then(
       (img) => tile.rank === rank && this.#place(tile, img),
       () => tile.rank === rank && this.#fail(tile),
     );

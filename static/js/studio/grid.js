@@ -356,7 +356,7 @@ class GridView {
     const next = following(this.store, this.ranks, [], this.size);
     const further = next.length ? this.store.after(next.at(-1), this.size) : [];
     const before = pageBefore(this.store, this.ranks[0], this.size);
-    this.store.prefetch([...next, ...further, ...before], "thumbnail");
+    this.store.caches.thumbnail.prefetch([...next, ...further, ...before]);
   }
 
   #sum() {

@@ -27,7 +27,7 @@ export class ImageCache extends EventTarget {
     window.addEventListener("online", () => this.retry());
   }
 
-  /** The decoded element of a rank; rejects where it can't be loaded, and may be requested again. */
+  /** Resolves to the decoded element of a rank; rejects where it can't be loaded, and tries by itself again. */
   get(rank) {
     return this.#entry(rank, "high").ready;
   }
@@ -38,13 +38,16 @@ export class ImageCache extends EventTarget {
     return entry?.decoded ? entry.element : null;
   }
 
-  /** Loads the images of these ranks, a few at a time in this order; replaces earlier calls. */
+  /** Decodes the images of these ranks, a few at a time in this order; replaces earlier calls. */
   prefetch(ranks) {
     this.ahead = ranks.filter((rank) => !this.entries.has(rank));
     this.#next();
   }
 
-  /** Has the browser keep the files of these ranks too, so that they can be shown without a connection. */
+  /**
+   * Has the browser keep the files of these ranks too, behind what is decoded ahead, so that they can be shown without
+   * a connection.
+   */
   fetchAhead(ranks) {
     this.far = ranks.filter((rank) => !this.warm.has(rank));
     this.#next();

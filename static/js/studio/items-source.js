@@ -9,7 +9,6 @@ import { LETTERS, SOURCES, UNLABELED } from "./stopping.js";
 /**
  * Of its subclasses each says, besides what a source has:
  * - `gone(item)`: what stays of an image that the API gives no more;
- * - `judgedIn(item)`: where one's own judgment of it was made;
  * - `settled(rank)`: whether the image there is done;
  * - `stale(elsewhere, changes)`: whether the images are to be read again; `elsewhere` is what others have done now.
  */
@@ -25,11 +24,13 @@ export class ItemsSource extends Source {
 
   /**
    * @param {CandidateStore} store
-   * @param {{address: string}} given the address of the images
+   * @param {{address: string, judged_as?: string}} given the address of the images, and the source of all judgments
+   *   of them; without it each image has that of its own judgment
    */
-  constructor(store, { address }) {
+  constructor(store, { address, judged_as: judgedAs }) {
     super(store);
     this.address = address;
+    this.judgedAs = judgedAs;
   }
 
   /** Resolves to the API's answer with the images. */
@@ -51,7 +52,7 @@ export class ItemsSource extends Source {
       scores: this.items.map(({ score }) => score ?? null),
       relevance: this.items.map(({ relevance }) => LETTERS[relevance] ?? UNLABELED),
       grades: this.items.map(({ grade }) => grade ?? UNLABELED),
-      sources: this.items.map((item) => SOURCES[this.judgedIn(item)] ?? UNLABELED),
+      sources: this.items.map(({ source }) => SOURCES[this.judgedAs ?? source] ?? UNLABELED),
       withdrawn: this.store.withdrawn,
       flagged: this.items.flatMap(({ flags }, index) => (flags.length ? [index + 1] : [])),
     };

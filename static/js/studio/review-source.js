@@ -10,10 +10,6 @@ export class ReviewSource extends ItemsSource {
     return { ...item, votes: [] };
   }
 
-  judgedIn({ source }) {
-    return source;
-  }
-
   where(rank) {
     return `image ${rank} of ${this.store.size}`;
   }

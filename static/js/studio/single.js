@@ -48,7 +48,7 @@ class SingleView {
     this.rank = rank;
     this.#unpaint();
     this.failed.hidden = true;
-    const ready = this.studio.store.imageNow(rank);
+    const ready = this.studio.store.caches.image.now(rank);
     if (ready) this.#place(ready, rank);
     else this.#await(rank);
     this.#prefetch(rank);
@@ -93,7 +93,7 @@ class SingleView {
     this.zoom.attach(null);
     this.waiting.hidden = false;
     try {
-      const img = await this.studio.store.image(rank);
+      const img = await this.studio.store.caches.image.get(rank);
       if (this.rank === rank) this.#place(img, rank);
     } catch {
       if (this.rank !== rank) return;
@@ -121,9 +121,10 @@ class SingleView {
       ...store.after(rank, AHEAD, { unlabeled: true }),
       ...store.after(rank, BEHIND),
     ]);
-    store.release([...near, ...ahead]);
-    store.prefetch([...ahead, ...near], "image");
-    store.fetchAhead(store.after(rank, FAR, { unlabeled: true }));
+    const { image: cache } = store.caches;
+    cache.release([...near, ...ahead]);
+    cache.prefetch([...ahead, ...near]);
+    cache.fetchAhead(store.after(rank, FAR, { unlabeled: true }));
   }
 
   /** Judges the image; with a grade and its reason where the query asks for grades. */

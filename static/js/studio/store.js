@@ -65,6 +65,7 @@ export class CandidateStore extends EventTarget {
     this.#take({ images: [], scores: [], relevance: "", sources: "", withdrawn: [], flagged: [] });
     this.source = new SourceClass(this, given);
     const address = (field) => async (rank) => (await this.details(rank))?.[field] ?? null;
+    /** The decoded images by rank. */
     this.caches = {
       image: new ImageCache(address("url"), MOST_IMAGES),
       thumbnail: new ImageCache(address("thumbnail_url"), MOST_THUMBNAILS),
@@ -199,38 +200,6 @@ export class CandidateStore extends EventTarget {
   /** The same if it is known already. */
   peek(rank) {
     return this.source.details.peek(rank);
-  }
-
-  /** Resolves to the decoded image; rejects where it can't be loaded, and tries by itself again. */
-  image(rank) {
-    return this.caches.image.get(rank);
-  }
-
-  imageNow(rank) {
-    return this.caches.image.now(rank);
-  }
-
-  thumbnail(rank) {
-    return this.caches.thumbnail.get(rank);
-  }
-
-  thumbnailNow(rank) {
-    return this.caches.thumbnail.now(rank);
-  }
-
-  /** Decodes ahead, in this order; a new call replaces the last one of the same kind. */
-  prefetch(ranks, kind) {
-    this.caches[kind].prefetch(ranks);
-  }
-
-  /** Has the browser keep the files of these ranks' images, behind what is decoded ahead. */
-  fetchAhead(ranks) {
-    this.caches.image.fetchAhead(ranks);
-  }
-
-  /** Releases all images but these; thumbnails are small and are evicted by count. */
-  release(keepRanks) {
-    this.caches.image.release(keepRanks);
   }
 
   /** Changes a label here; the outbox saves it. */

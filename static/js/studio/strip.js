@@ -112,7 +112,7 @@ class Strip {
   }
 
   #make({ rank }) {
-    const decoded = this.store.imageNow(rank);
+    const decoded = this.store.caches.image.now(rank);
     const img = decoded ? small(decoded) : make("img", { alt: "", decoding: "async", width: "44", height: "44" });
     const sign = make("span", { class: "sign", "aria-hidden": "true" });
     const place = button("", () => goTo(this.studio, rank), { class: null, "data-rank": rank });
@@ -126,7 +126,7 @@ class Strip {
     const show = ({ src }) => {
       img.src = src;
     };
-    this.store.thumbnail(rank).then(show, () => {});
+    this.store.caches.thumbnail.get(rank).then(show, () => {});
   }
 
   #mark(rank) {
