@@ -25,10 +25,10 @@ class QueryCertificate:
     pool: int
     """How many images the query's candidate list holds."""
     whole: bool
-    """Whether these are all of its filter."""
+    """Whether these are all images of its filter."""
     rounds: dict[int | None, AuditRound]
-    """By number, in order; None is what was unjudged after the last round had ended, without draws.
-    """
+    """By number, in order; under None a round without draws, of what was unjudged after the last
+    one."""
     found: int
     """Relevant images of the pool in the release."""
     missing_at_most: int
@@ -37,9 +37,9 @@ class QueryCertificate:
 
 
 def certificates(snapshot: Snapshot) -> Iterator[QueryCertificate]:
-    """The certificate of each query with rounds, by query id; a pool in memory at a time.
+    """The certificate of each query with rounds, by query id; holds one pool in memory.
 
-    ValueError: counts that can't be, which a snapshot as it was written doesn't give.
+    ValueError: impossible counts, which an unchanged snapshot doesn't have.
     """
     for rounds, pool in audits(snapshot):
         yield certificate(snapshot, rounds, pool)
@@ -48,8 +48,8 @@ def certificates(snapshot: Snapshot) -> Iterator[QueryCertificate]:
 def audits(snapshot: Snapshot) -> Iterator[tuple[list[DrawnRound], list[PoolImage]]]:
     """The rounds of each query that has a pool, and the pool, by query id."""
     rounds: dict[int, list[DrawnRound]] = defaultdict(list)
-    for one in snapshot.rounds():
-        rounds[one.query_id].append(one)
+    for drawn_round in snapshot.rounds():
+        rounds[drawn_round.query_id].append(drawn_round)
     for query_id, images in groupby(snapshot.pools(), key=attrgetter("query_id")):
         yield rounds[query_id], list(images)
 
@@ -57,14 +57,15 @@ def audits(snapshot: Snapshot) -> Iterator[tuple[list[DrawnRound], list[PoolImag
 def certificate(
     snapshot: Snapshot, rounds: Sequence[DrawnRound], pool: Sequence[PoolImage]
 ) -> QueryCertificate:
-    """The certificate of a query, at the confidence of the release. ValueError: as certificates."""
-    counted = counts([one.round for one in rounds], pool)
-    found = sum(one.label == "relevant" and _in_pool(one) for one in pool)
+    """The certificate of a query, at the confidence of the release. ValueError: impossible
+    counts."""
+    counted = counts([drawn_round.round for drawn_round in rounds], pool)
+    found = sum(image.label == "relevant" and _counts_for_pool(image) for image in pool)
     in_order, confidence = list(counted.values()), snapshot.header.confidence
     return QueryCertificate(
         query=snapshot.queries[pool[0].query_id],
         pool=len(pool),
-        whole=all(one.whole for one in rounds),
+        whole=all(drawn_round.whole for drawn_round in rounds),
         rounds=counted,
         found=found,
         missing_at_most=missing_at_most(in_order, found=found, confidence=confidence),
@@ -73,47 +74,47 @@ def certificate(
 
 
 def counts(numbers: Sequence[int], pool: Sequence[PoolImage]) -> dict[int | None, AuditRound]:
-    """The counts of the rounds of these ascending numbers, by the labels that stand; where
-    something that the last one could draw was judged or withdrawn undrawn, also those of a round
-    without draws from what is left. ValueError: a count that the others don't allow.
+    """The counts of the rounds with these ascending numbers, by the release's labels. Where an
+    image that the last round left undrawn was judged or withdrawn since, also the counts of a round
+    without draws, under None. ValueError: a count that the others don't allow.
     """
     counted: dict[int | None, AuditRound] = {
-        number: _counts(pool, [one.drawable >= number for one in pool], number)
+        number: _counts(pool, [image.drawable >= number for image in pool], number)
         for number in numbers
     }
     last = max(numbers, default=0)
-    waiting = [one.drawable >= last and not one.round for one in pool]
+    undrawn = [image.drawable >= last and not image.round for image in pool]
     left = [
-        drawable and not one.label and not one.withdrawn
-        for one, drawable in zip(pool, waiting, strict=True)
+        drawable and not image.label and not image.withdrawn
+        for image, drawable in zip(pool, undrawn, strict=True)
     ]
-    if left != waiting:
+    if left != undrawn:
         counted[None] = _counts(pool, left, sys.maxsize)
     return counted
 
 
 def _counts(pool: Sequence[PoolImage], drawable: Sequence[bool], number: int) -> AuditRound:
-    """The counts of a round that could draw the images so marked."""
-    drawn = [one for one in pool if one.round == number]
+    """The counts of a round that could draw the images marked in `drawable`."""
+    drawn = [image for image in pool if image.round == number]
     return AuditRound(
         found=sum(
-            not could and _in_pool(one) and _known(one, number)
-            for one, could in zip(pool, drawable, strict=True)
+            not could_draw and _counts_for_pool(image) and _was_found(image, number)
+            for image, could_draw in zip(pool, drawable, strict=True)
         ),
         unjudged=sum(drawable),
         drawn=len(drawn),
-        hits=sum(one.label != "not_relevant" for one in drawn),
+        hits=sum(image.label != "not_relevant" for image in drawn),
     )
 
 
-def _in_pool(one: PoolImage) -> bool:
-    """What was withdrawn before anybody saw it drawn is not."""
-    return not one.withdrawn or one.round > 0
+def _counts_for_pool(image: PoolImage) -> bool:
+    """Whether an image counts: one that was withdrawn before a round displayed it doesn't."""
+    return not image.withdrawn or image.round > 0
 
 
-def _known(one: PoolImage, number: int) -> bool:
-    """Whether an image that a round couldn't draw counts as found when it began. Drawn before, it
-    does until it is decided; ranked images whose votes differ are not relevant, as the consensus
-    has it."""
-    undecided_draw = one.label == "undecided" and 0 < one.round < number
-    return one.label in ("relevant", "") or undecided_draw
+def _was_found(image: PoolImage, number: int) -> bool:
+    """Whether an image that a round couldn't draw counts as found when the round began. An earlier
+    draw counts until it is decided; an image that no round drew and whose votes differ doesn't, as
+    by the consensus."""
+    undecided_draw = image.label == "undecided" and 0 < image.round < number
+    return image.label in ("relevant", "") or undecided_draw

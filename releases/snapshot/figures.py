@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The distribution of a number over at least one thing."""
+    """Summary statistics of a number that at least one thing has."""
 
     least: float
     median: float
@@ -29,7 +29,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: npt.NDArray[Any]) -> Spread | None:
-        """None of no values."""
+        """Those of (n,) values; None where n is 0."""
         if not len(values):
             return None
         ends = values.min(), np.median(values), values.mean(), values.max(), values.sum()
@@ -37,7 +37,7 @@ class Spread:
 
     @property
     def cells(self) -> list[str]:
-        """As a table shows it."""
+        """Least, median, mean and most, as a table shows them."""
         return [f"{self.least:g}", f"{self.median:g}", f"{self.mean:.1f}", f"{self.most:g}"]
 
 
@@ -85,5 +85,5 @@ def release_reliability(snapshot: Snapshot) -> Reliability:
                count(*) FILTER (relevance = $relevant) AS yes
           FROM judgments GROUP BY query_id, image_id
     """
-    said = snapshot.sql(votes, relevant=RELEVANT).to_arrow_table()
-    return reliability(np.stack([said["no"], said["yes"]], axis=1))
+    counts = snapshot.sql(votes, relevant=RELEVANT).to_arrow_table()
+    return reliability(np.stack([counts["no"], counts["yes"]], axis=1))

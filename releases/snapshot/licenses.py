@@ -1,6 +1,6 @@
 """What an image's license allows, from the words and the address that its source gives.
 
-Known are the Creative Commons licenses (versions 1.0 to 4.0 and their ports), CC0, the public
+This knows the Creative Commons licenses (versions 1.0 to 4.0 and their ports), CC0, the public
 domain mark, and the statement that all rights are reserved, in the spellings that data sets use:
 "CC BY-NC 4.0", "cc-by-nc", "Attribution-NonCommercial License", "(c) Jo, some rights reserved
 (CC BY-NC)", "http://creativecommons.org/licenses/by-nc/4.0/legalcode". A text is only known if all
@@ -99,12 +99,12 @@ CONTRADICTION: Final = License(
 
 @lru_cache(maxsize=4096)
 def license_of(license: str, url: str) -> License:
-    """The license that a text and an address mean, of which either may be blank.
+    """The license that a text and an address mean; either may be blank.
 
     One without derivatives allows unchanged copies. A blank, an unknown license, and a name whose
     address is of another license don't.
     """
-    name, address = _squeezed(license), _squeezed(url)
+    name, address = _normalized(license), _normalized(url)
     if not name and not address:
         return NOT_GIVEN
     # Some sources write the address where the name belongs.
@@ -122,7 +122,7 @@ def license_of(license: str, url: str) -> License:
     return by_address if same_terms else CONTRADICTION
 
 
-def _squeezed(text: str) -> str:
+def _normalized(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
@@ -145,20 +145,20 @@ def _zero(version: str) -> License:
 
 
 def _of_address(address: str) -> License | None:
-    found = _ADDRESS.fullmatch(address.partition("?")[0].partition("#")[0])
-    if found is None:
+    match = _ADDRESS.fullmatch(address.partition("?")[0].partition("#")[0])
+    if match is None:
         return None
-    version = found["version"] or ""
+    version = match["version"] or ""
     if version and re.fullmatch(r"[1-4]\.[05]", version) is None:
         return None
-    if found["kind"] == "publicdomain":
-        if found["terms"] == "zero":
+    if match["kind"] == "publicdomain":
+        if match["terms"] == "zero":
             return _zero(version)
-        return PUBLIC_DOMAIN if found["terms"] == "mark" else None
-    terms = found["terms"].split("-")
+        return PUBLIC_DOMAIN if match["terms"] == "mark" else None
+    terms = match["terms"].split("-")
     if not all(term in _OBLIGATIONS for term in terms):
         return None
-    return _creative_commons(frozenset(terms), version, found["port"] or "")
+    return _creative_commons(frozenset(terms), version, match["port"] or "")
 
 
 def _of_name(name: str) -> License | None:
@@ -168,13 +168,13 @@ def _of_name(name: str) -> License | None:
     if _ALL_RESERVED.fullmatch(name):
         return ALL_RIGHTS_RESERVED
     words, version = _words(name)
-    telling = set(words) - _CREATIVE_COMMONS
-    said_whose = not {"cc", "creative", "attribution"}.isdisjoint(words)
-    if telling <= _ZERO_WORDS and (
-        telling & {"cc0", "cczero", "dedication"} or (said_whose and telling & {"0", "zero"})
+    specific = set(words) - _CREATIVE_COMMONS
+    says_cc = not {"cc", "creative", "attribution"}.isdisjoint(words)
+    if specific <= _ZERO_WORDS and (
+        specific & {"cc0", "cczero", "dedication"} or (says_cc and specific & {"0", "zero"})
     ):
         return _zero(version)
-    if telling <= _PUBLIC_WORDS and telling & {"publicdomain", "domain", "pd", "pdm"}:
+    if specific <= _PUBLIC_WORDS and specific & {"publicdomain", "domain", "pd", "pdm"}:
         return PUBLIC_DOMAIN
     terms: set[str] = set()
     for word in words:
@@ -182,15 +182,15 @@ def _of_name(name: str) -> License | None:
             terms.add(_TERM_WORDS[word])
         elif glued := _GLUED.fullmatch(word):
             terms |= {part for part in glued.groups() if part}
-            said_whose = True
+            says_cc = True
         elif word not in _NOISE:
             return None
     # A lone "by" says nothing.
-    return _creative_commons(frozenset(terms), version) if said_whose or len(terms) > 1 else None
+    return _creative_commons(frozenset(terms), version) if says_cc or len(terms) > 1 else None
 
 
 def _words(name: str) -> tuple[list[str], str]:
-    """The words of a name, and the version that stands among them or an empty text."""
+    """The words of a name, and the version among them ("4.0"), or an empty text."""
     for split, whole in (
         ("non commercial", "noncommercial"),
         ("no derivative works", "noderivatives"),

@@ -11,7 +11,7 @@ from typing import Any, Final
 from releases.snapshot.snapshot import Snapshot
 
 MANIFEST_FILE: Final = "manifest.json"
-#: The same for those who don't see the test split's labels: open files and their counts.
+#: The manifest for those who don't see the test split's labels: open files and their counts.
 OPEN_MANIFEST_FILE: Final = "manifest_open.json"
 
 
@@ -62,8 +62,8 @@ def write_manifest(
     takedowns: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Write a manifest; `header` is the snapshot's `header_data`, `files` are entries of a
-    release's `file_list`, without the manifest itself, and `takedowns` the moment and images of
-    each."""
+    release's `file_list` without the manifest itself, and `takedowns` are those of
+    `Release.takedowns_shown`."""
     content = {
         "release": header,
         "options": {key: options[key] for key in sorted(options)},
@@ -80,8 +80,8 @@ def write_manifest(
 
 
 def listed_names(directory: Path) -> set[str]:
-    """The files that the manifest in a directory names, with itself; none where it has no readable
-    one."""
+    """The manifest of a directory and the files that it names; empty where there is no readable
+    manifest."""
     try:
         content = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))
         return {str(entry["name"]) for entry in content["files"]} | {MANIFEST_FILE}

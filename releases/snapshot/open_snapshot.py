@@ -17,11 +17,11 @@ from releases.snapshot.snapshot import OPEN_FOLDER, TABLES, Snapshot, schema_of,
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-#: Tables of which every row is open.
+#: Tables whose every row is open.
 _OPEN: Final = ("queries", "fixed", "vectors")
-#: Tables of which the rows of the validation queries are open.
+#: Tables whose rows of validation queries are open.
 _LABELS: Final = ("pairs", "judgments", "model_ranks", "rounds", "pools", "boxes")
-#: The same, with those of audited queries that aren't released.
+#: Tables whose rows of validation queries are open, also of audited queries that aren't released.
 _AUDITS: Final = ("release_audits", "audited", "seeds")
 #: The columns about the work on a query, and their values where it is withheld.
 _WORK: Final = {
@@ -36,10 +36,12 @@ _WORK: Final = {
 
 
 class OpenSnapshot(Snapshot):
-    """A snapshot without what tells labels of its test split; the one place that says what is open.
+    """A view of a snapshot without anything that reveals labels of its test split. What is open is
+    decided here alone:
 
-        header            as it is, but that test labels are withheld
-        queries           all; of those of the test split nothing about the work on them, see _WORK
+        header            the whole's, with the test labels as withheld
+        queries           all; those of the test split without the columns in _WORK, which are about
+                          the work on them
         fixed, vectors    all: a model made them, no person
         pairs, judgments, model_ranks, rounds, pools, boxes
                           those of validation queries. The places of imported pairs are numbered
@@ -47,25 +49,26 @@ class OpenSnapshot(Snapshot):
         release_audits, audited, seeds
                           those of validation queries, released or not
         images            those that open pairs or fixed lists name: which images were judged for a
-                          query tells how far down its list the relevant ones lie
+                          query reveals how far down its list the relevant ones lie
 
-    Certificates and figures are computed from these, and so of validation queries alone. Any other
-    table isn't open (KeyError). `rerankable_queries` alone is of the whole: which test queries have
-    a list that is fit for re-ranking is open, since methods are to re-rank it.
+    So certificates and figures computed from it are of validation queries alone. Any other table
+    isn't open (KeyError). Only `rerankable_queries` is the whole's: everybody may know which test
+    queries have a list that is fit for re-ranking, since methods are to re-rank it.
     """
 
     def __init__(self, whole: Snapshot) -> None:
         super().__init__(whole.directory.with_name(OPEN_FOLDER))
         self.whole = whole
+        self._datasets: dict[str, Dataset] = {}
 
     @cached_property
     def header_data(self) -> dict[str, Any]:
-        """The whole's, but for who sees the test labels."""
+        """The whole's, with the test labels as withheld."""
         return self.whole.header_data | {"test_labels": "withheld"}
 
     @cached_property
     def rerankable_queries(self) -> frozenset[int]:
-        """Of both splits."""
+        """The whole's, of both splits."""
         return self.whole.rerankable_queries
 
     def has_table(self, name: str) -> bool:
@@ -90,7 +93,7 @@ class OpenSnapshot(Snapshot):
         ids = None if name in _OPEN else self._open_ids(name)
         for batch in self.whole.batches(name, wanted):
             if ids is not None:
-                batch = batch.filter(_among(batch[_key(name)], ids))
+                batch = batch.filter(_contained(batch[_key(name)], ids))
             if name == "queries":
                 batch = self._without_work(batch)
             elif name == "pairs" and "row" in batch.schema.names:
@@ -100,30 +103,32 @@ class OpenSnapshot(Snapshot):
             yield batch if columns is None else batch.select(columns)
 
     def dataset(self, name: str) -> Dataset:
-        """What is open of a table, in memory."""
+        """The open rows of a table, filtered once and then kept in memory."""
         from pyarrow.dataset import dataset  # imports pandas where it is installed
 
-        rows = pa.Table.from_batches(self.batches(name), schema=self.schema(name))
-        columns = schema_of(TABLES[name]).empty_table()
-        return dataset(pa.concat_tables([columns, rows], promote_options="default"))
+        if name not in self._datasets:
+            rows = pa.Table.from_batches(self.batches(name), schema=self.schema(name))
+            columns = schema_of(TABLES[name]).empty_table()
+            table = pa.concat_tables([columns, rows], promote_options="default")
+            self._datasets[name] = dataset(table)
+        return self._datasets[name]
 
     def _open_ids(self, name: str) -> npt.NDArray[np.int64]:
-        """Of the queries, or images, whose rows are open; ascending."""
+        """The ids of the queries, or images, whose rows are open; ascending."""
         if name in _LABELS:
             return self._labeled
         if name in _AUDITS:
             audits = self.whole.release_audits()
-            return np.array(
-                sorted({one.query_id for one in audits if one.split == "val"}), np.int64
-            )
-        return {"images": self._named}[name]
+            query_ids = {audit.query_id for audit in audits if audit.split == "val"}
+            return np.array(sorted(query_ids), np.int64)
+        return {"images": self._open_images}[name]
 
     @cached_property
     def _labeled(self) -> npt.NDArray[np.int64]:
         return np.array(list(self.whole.queries_of("val")), dtype=np.int64)
 
     @cached_property
-    def _named(self) -> npt.NDArray[np.int64]:
+    def _open_images(self) -> npt.NDArray[np.int64]:
         tables = (self.table(name, ["image_id"])["image_id"] for name in ("pairs", "fixed"))
         return np.unique(np.concatenate([ids.to_numpy() for ids in tables]))
 
@@ -135,7 +140,7 @@ class OpenSnapshot(Snapshot):
         return np.sort(rows[rows >= 0])
 
     def _without_work(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        known = _among(batch["query_id"], self._labeled)
+        known = _contained(batch["query_id"], self._labeled)
         for name in _WORK.keys() & set(batch.schema.names):
             nothing = pa.scalar(_WORK[name], batch.schema.field(name).type)
             batch = _replaced(batch, name, pc.if_else(known, batch[name], nothing))
@@ -143,7 +148,7 @@ class OpenSnapshot(Snapshot):
 
 
 def write_open_snapshot(snapshot: OpenSnapshot) -> None:
-    """Write it beside the whole, where `Snapshot.open` finds it."""
+    """Write an open snapshot beside the whole one, where `Snapshot.open` finds it."""
     snapshot.directory.mkdir()
     write_header(snapshot.directory, snapshot.header_data)
     for name in filter(snapshot.has_table, TABLES):
@@ -154,14 +159,14 @@ def write_open_snapshot(snapshot: OpenSnapshot) -> None:
 
 
 def _key(name: str) -> str:
-    """The column by which rows of a table are open."""
+    """The column whose ids decide which rows of a table are open."""
     return "image_id" if name == "images" else "query_id"
 
 
-def _among(values: pa.Array, ids: npt.NDArray[np.int64]) -> pa.Array:
+def _contained(values: pa.Array, ids: npt.NDArray[np.int64]) -> pa.Array:
     """Which of the values are among the ascending ids."""
-    found = values.to_numpy()
-    return pa.array(np.searchsorted(ids, found, side="right") > np.searchsorted(ids, found))
+    array = values.to_numpy()
+    return pa.array(np.searchsorted(ids, array, side="right") > np.searchsorted(ids, array))
 
 
 def _replaced(batch: pa.RecordBatch, name: str, values: pa.Array) -> pa.RecordBatch:

@@ -25,12 +25,11 @@ class Qrels:
     relevant: npt.NDArray[np.bool_]
     """(n,)"""
     gains: npt.NDArray[np.int64] | None = None
-    """(n,) from 0, what nDCG and ERR take an image for; None where relevance is all that is
-    known."""
+    """(n,) from 0, the gain of an image in nDCG and ERR; None where only relevance is known."""
 
     @classmethod
     def from_pairs(cls, query_ids: Iterable[int], pairs: Iterable[tuple[int, int, bool]]) -> Qrels:
-        """Of (query id, image id, relevant) in any order.
+        """From (query id, image id, relevant) in any order.
 
         ValueError: a pair twice, or of a query that `query_ids` doesn't name.
         """
@@ -48,7 +47,7 @@ class Qrels:
         relevant: npt.ArrayLike,
         gains: npt.ArrayLike | None = None,
     ) -> Qrels:
-        """Of the columns of pairs (n,) in any order; those in order are quicker.
+        """From the columns (n,) of pairs in any order; sorted ones are quicker.
 
         ValueError: a pair twice, or of a query that `query_ids` doesn't name.
         """
@@ -56,11 +55,11 @@ class Qrels:
         owners = np.asarray(pair_queries, dtype=np.int64)
         images = np.asarray(image_ids, dtype=np.int64)
         flags = np.asarray(relevant, dtype=np.bool_)
-        worth = None if gains is None else np.asarray(gains, dtype=np.int64)
+        pair_gains = None if gains is None else np.asarray(gains, dtype=np.int64)
         if not _ascending(owners, images).all():
             order = np.lexsort((images, owners))
             owners, images, flags = owners[order], images[order], flags[order]
-            worth = None if worth is None else worth[order]
+            pair_gains = None if pair_gains is None else pair_gains[order]
             if not _ascending(owners, images).all():
                 raise ValueError("A pair is there twice.")
         starts = np.searchsorted(owners, queries, side="left")
@@ -72,7 +71,7 @@ class Qrels:
             offsets=np.append(starts, len(owners)).astype(np.int64),
             image_ids=np.ascontiguousarray(images),
             relevant=np.ascontiguousarray(flags),
-            gains=None if worth is None else np.ascontiguousarray(worth),
+            gains=None if pair_gains is None else np.ascontiguousarray(pair_gains),
         )
 
     def of(self, query_id: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
@@ -81,13 +80,13 @@ class Qrels:
         return self.image_ids[part], self.relevant[part]
 
     def gains_of(self, query_id: int) -> npt.NDArray[np.int64]:
-        """The gains of a query's judged images, in the order of `of`: 1 for a relevant one where
-        there are no others. KeyError for an unknown query."""
+        """The gains of a query's judged images, in the order of `of`; without gains, 1 for a
+        relevant image and 0 for another. KeyError for an unknown query."""
         part = self._part(query_id)
         return self.relevant[part].astype(np.int64) if self.gains is None else self.gains[part]
 
     def gains_at(self, query_id: int, image_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """(m,) the gains of any images for a query, 0 of those that weren't judged."""
+        """(m,) the gains of any images for a query; 0 for one that wasn't judged."""
         part = self._part(query_id)
         images, gains = self.image_ids[part], self.gains_of(query_id)
         if not len(images):
@@ -102,7 +101,7 @@ class Qrels:
         return slice(self.offsets[index], self.offsets[index + 1])
 
     def only(self, query_ids: npt.ArrayLike) -> Qrels:
-        """Those of these queries, which are among its own or are left out."""
+        """The qrels of these queries; queries that it doesn't have are left out."""
         kept = self.query_ids[np.isin(self.query_ids, query_ids)]
         owners = np.repeat(self.query_ids, self.sizes())
         inside = np.isin(owners, kept)
@@ -115,7 +114,7 @@ class Qrels:
         )
 
     def where(self, kept: npt.NDArray[np.bool_]) -> Qrels:
-        """All of its queries with those pairs alone that `kept` (n,) marks."""
+        """All of its queries, with only the pairs that `kept` (n,) marks, and without gains."""
         owners = np.repeat(self.query_ids, self.sizes())
         return Qrels.from_arrays(
             self.query_ids.tolist(), owners[kept], self.image_ids[kept], self.relevant[kept]

@@ -1,4 +1,4 @@
-"""A release's own certificate: what is bounded of all its queries together."""
+"""A release's own certificate: a bound over all its queries together."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _NO_MORE: Final[tuple[tuple[float, float], Any]] = ((inf, inf), ())
 
 @dataclass(frozen=True, slots=True)
 class SelectionKey:
-    """What audits selected by."""
+    """A key that selected the images of audits."""
 
     key: str
     """Hexadecimal."""
     share: float
-    """Of what was unjudged, this was selected."""
+    """The share of unjudged images that it selects."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseCertificate:
-    """What the audits of a release bound, by the labels that stand in it."""
+    """What the audits of a release bound, by the release's labels."""
 
     confidence: float
     queries: int
-    """Released queries that it speaks of."""
+    """Released queries that it covers."""
     queries_left_out: int
     """Released queries without an audit of their present candidate list."""
     queries_besides: int
-    """Audited queries that it doesn't speak of; their hits count."""
+    """Audited queries that it doesn't cover; their hits count."""
     keys: list[SelectionKey]
     """In the order of their first use by query id."""
     fraction: float
@@ -50,30 +50,29 @@ class ReleaseCertificate:
     unjudged: int
     """Pairs that could be selected."""
     judged: int
-    """Of these, the ones that have a judgment in the release, drawn or not."""
+    """How many of these have a judgment in the release, drawn or not."""
     drawn: int
     """Pairs that were selected."""
     hits: int
-    """Of these, the ones not judged not relevant."""
+    """How many of these were judged relevant or unsure, or weren't judged."""
     not_judged: int
-    """Of the hits, the ones without a judgment."""
+    """How many of the hits have no judgment."""
     found_at_audit: int
-    """Relevant pairs of the pools that no audit could select, as they were judged before it."""
+    """Relevant pairs of the pools that no audit could select, since they were judged before it."""
     found: int
     """Relevant pairs of the pools in the release."""
     seeds: int
     """Known positives that were shown to people who hadn't judged them."""
     recognized: int
-    """Of these, judged relevant."""
+    """How many of these they judged relevant."""
     sensitivity_at_least: float | None
-    """What the seeds say of relevant images that people recognize; None where there are fewer than
-    LEAST_SEEDS: the bound takes them for all recognized then."""
+    """A lower bound, from the seeds, on the share of relevant images that people recognize; None
+    with fewer than LEAST_SEEDS seeds, where the bound assumes that people recognize all."""
     missing_at_most: int | None
-    """Relevant pairs that could be selected: never more than are left once those that everybody
-    judged not relevant are taken off. Those are taken for seen rightly without seeds, and where
-    all is judged."""
+    """An upper bound on the relevant pairs among those that could be selected. Without seeds, and
+    where all of these are judged, pairs that everybody judged not relevant count as such."""
     recall_at_least: float | None
-    """found / (found_at_audit + missing_at_most); None where it says nothing, see
+    """found / (found_at_audit + missing_at_most); None where this bounds nothing, see
     `labeling.certificates.bounds.release_recall_at_least`."""
 
     @property
@@ -87,70 +86,73 @@ def release_certificate(snapshot: Snapshot) -> ReleaseCertificate | None:
     the relevant pairs alone.
     """
     audits = list(snapshot.release_audits())
-    covered = {one.query_id for one in audits if one.covers}
+    covered = {audit.query_id for audit in audits if audit.covers}
     if not covered:
         return None
-    named = {one.query_id for one in audits}
+    audited = {audit.query_id for audit in audits}
     relevant = {
-        (one.query_id, one.image_id)
-        for one in snapshot.pairs()
-        if one.relevant and one.rank is not None and one.query_id in covered
+        (pair.query_id, pair.image_id)
+        for pair in snapshot.pairs()
+        if pair.relevant and pair.rank is not None and pair.query_id in covered
     }
     found = len(relevant)
-    unjudged = drawn = hits = not_judged = unknown = since = negative = 0
+    unjudged = drawn = hits = not_judged = unknown = judged = negative = 0
     votes = groupby(snapshot.judgments(), key=attrgetter("query_id", "image_id"))
-    judged_pair, given = next(votes, _NO_MORE)
+    judged_pair, judgments = next(votes, _NO_MORE)
     for image in snapshot.audited():
-        if image.query_id not in named:
+        if image.query_id not in audited:
             continue
         if not image.audit:
             unknown += 1
             continue
         pair = (image.query_id, image.image_id)
         while judged_pair < pair:
-            judged_pair, given = next(votes, _NO_MORE)
+            judged_pair, judgments = next(votes, _NO_MORE)
         if judged_pair == pair:
-            since += 1
-            negative += all(one.relevance == "not_relevant" for one in given)
+            judged += 1
+            negative += all(judgment.relevance == "not_relevant" for judgment in judgments)
         relevant.discard(pair)
         unjudged += 1
         drawn += image.drawn
         hits += image.drawn and image.label != "not_relevant"
         not_judged += image.drawn and not image.label
-    judged = [one.relevance for one in snapshot.seeds() if one.query_id in named]
-    seeds = (judged.count("relevant"), len(judged)) if len(judged) >= LEAST_SEEDS else None
+    shown = [seed.relevance for seed in snapshot.seeds() if seed.query_id in audited]
+    recognized = shown.count("relevant")
+    seeds = (recognized, len(shown)) if len(shown) >= LEAST_SEEDS else None
     confidence = snapshot.header.confidence
-    keys = list(dict.fromkeys(SelectionKey(one.key, one.share) for one in audits))
-    fraction = min(one.share for one in keys)
+    keys = list(dict.fromkeys(SelectionKey(audit.key, audit.share) for audit in audits))
+    fraction = min(key.share for key in keys)
+    # A pair that had a judgment or was withdrawn at the audit, and has no judgment now, may be
+    # relevant.
+    found_at_audit = len(relevant) + unknown
     bound: dict[str, Any] = {
         "hits": hits,
         "fraction": fraction,
         "seeds": seeds,
-        "possible": unjudged - negative if seeds is None or since == unjudged else unjudged,
+        "possible": unjudged - negative if seeds is None or judged == unjudged else unjudged,
         "confidence": confidence,
     }
     return ReleaseCertificate(
         confidence=confidence,
         queries=len(covered),
         queries_left_out=len(snapshot.labeled_queries.keys() - covered),
-        queries_besides=len(named - covered),
+        queries_besides=len(audited - covered),
         keys=keys,
         fraction=fraction,
         unjudged=unjudged,
-        judged=since,
+        judged=judged,
         drawn=drawn,
         hits=hits,
         not_judged=not_judged,
-        # What had a judgment or was withdrawn then, and has no judgment now, may be relevant.
-        found_at_audit=len(relevant) + unknown,
+        found_at_audit=found_at_audit,
         found=found,
-        seeds=len(judged),
-        recognized=judged.count("relevant"),
+        seeds=len(shown),
+        recognized=recognized,
         sensitivity_at_least=None
         if seeds is None
         else sensitivity_at_least(*seeds, confidence=1 - SEEDS_SHARE * (1 - confidence)),
         missing_at_most=release_missing_at_most(**bound),
         recall_at_least=release_recall_at_least(
-            found=found, found_at_audit=len(relevant) + unknown, **bound
+            found=found, found_at_audit=found_at_audit, **bound
         ),
     )

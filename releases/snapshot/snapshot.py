@@ -15,10 +15,11 @@
     pools.parquet      PoolImage, every image of the pools that the rounds drew from, by query id
                        and rank; like the rounds not in snapshots of imported benchmarks, nor in
                        those from before there were audits
-    release_audits.parquet   ReleasedAudit, the audits for releases, by query id and number; where
-                       the next two are, this is
-    audited.parquet    AuditedImage, what those could select, by query id and image id
-    seeds.parquet      Seed, known positives mixed into them, by query id and image id
+    release_audits.parquet   ReleasedAudit, the audits for releases, by query id and number
+    audited.parquet    AuditedImage, the images that these audits could select, by query id and
+                       image id
+    seeds.parquet      Seed, known positives mixed into the draws of these audits, by query id and
+                       image id
     boxes.parquet      ReleasedBox, the boxes that count, by query id and image id; not in
                        snapshots of imported benchmarks, nor in those from before there were boxes
 
@@ -57,9 +58,9 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
 HEADER_FILE: Final = "release.json"
-#: The folder, beside a snapshot's, of the same without labels of the test split.
+#: The folder of the snapshot without labels of the test split, beside that of the whole one.
 OPEN_FOLDER: Final = "snapshot_open"
-#: Stands in each header, so that a later form can be told from this one.
+#: Written in each header, so that a later form can be distinguished from this one.
 FORMATS_VERSION: Final = 2
 ROWS_AT_A_TIME: Final = 20_000
 
@@ -103,7 +104,7 @@ class Header:
     """SHA-256 over "<image id> <SHA-256 of its file>\\n" of those images by id; empty if none."""
     models: list[ListModel] = field(default_factory=list)
     rerank_model: str = ""
-    """Whose top 100 are the fixed lists; empty where there are none."""
+    """The model whose top 100 are the fixed lists; empty where there are none."""
     include_images: bool = False
     """Whether the Hugging Face folder holds the images' bytes."""
     consensus: str = ""
@@ -113,8 +114,8 @@ class Header:
     negatives_known: bool = True
     """Whether it is known which images were judged and not relevant, for every query."""
     matched: dict[str, int] | None = None
-    """Of an imported benchmark, how many images are the corpus's by path and by data_set, and how
-    many are absent from it."""
+    """Of an imported benchmark: how many of its images the corpus has, known by their path or by
+    their data_set, and how many are absent."""
     confidence: float = 0.95
     """Of each query's certificate."""
     test_labels: str = "public"
@@ -122,10 +123,10 @@ class Header:
     formats: int = FORMATS_VERSION
     """The version of the formats in which its files are written."""
     benchmark: str = ""
-    """Whose queries it holds; empty, and not written, where there was only one."""
+    """The benchmark whose queries it holds; empty, and not written, where there was only one."""
     duplicates: dict[str, int] | None = None
-    """How many groups of near-duplicates of the corpus were `found`, and how many decided
-    on in each way (`kept`, `one`, `withdrawn`); None, and not written, where there are none."""
+    """How many groups of near-duplicates the corpus has (`found`), and how many of them were
+    decided in each way (`kept`, `one`, `withdrawn`); None, and not written, where it has none."""
 
     @property
     def values(self) -> dict[str, Any]:
@@ -151,40 +152,40 @@ class SnapshotQuery:
     guidelines: str
     scientific_terms: bool | None
     """None where an imported benchmark doesn't say."""
-    model: str
-    """Under which its candidate list was ordered, the first of several; empty where it has none."""
-    list_depth: int
+    model: str = ""
+    """The model that ordered its candidate list, the first of several; empty where it has none."""
+    list_depth: int = 0
     """How many candidates were requested; 0 where it has no list."""
-    list_size: int
-    list_total: int
+    list_size: int = 0
+    list_total: int = 0
     """Embedded images within the filter when the list was frozen."""
-    list_checksum: str
-    annotators: int
-    seconds: float
+    list_checksum: str = ""
+    annotators: int = 0
+    seconds: float = 0.0
     """Active time of all judgments together."""
     index: int = -1
-    """Its position among all queries sorted by id, as INQUIRE's unnamed column counts; -1: by
-    its place here."""
+    """Its position among all queries sorted by id, as INQUIRE's unnamed column counts; -1 where
+    that is its position here."""
     row: int = -1
-    """Its place, from 0, in the file of its split that was imported; -1: by its id. INQUIRE's
-    validation file isn't sorted."""
+    """Its position, from 0, in the imported file of its split, since INQUIRE's validation file
+    isn't sorted; -1 where files go by id."""
     left_open: str = ""
-    """What was unmet, unsure or disputed when a reviewer completed it, in sentences; empty for
-    nothing."""
+    """What was unmet, unsure or disputed when a reviewer completed it, in sentences; empty where
+    nothing was."""
     completion_reason: str = ""
     """Why it was completed all the same; empty where nothing was left open."""
     rule: str = ""
     """The stop rule that was met when its last part was handed in; empty for none."""
     grades: str = ""
-    """Which of four grades are relevant, as `labeling.judging.grades` has it; empty where it was
+    """Which of the four grades are relevant, see `labeling.judging.grades`; empty where it was
     labeled without grades."""
     pool: list[str] = field(default_factory=list)
     """The models whose rankings its candidate list fuses; empty for a list of one model."""
     rounds: int | None = None
-    """How many `DrawnRound`s it has: where these are gone, judgments with the source "audit" don't
-    tell, as they may be of an earlier list. None in snapshots that don't say."""
+    """How many `DrawnRound`s it has, so that a missing one is noticed: judgments with the source
+    "audit" may be of an earlier list. None in snapshots that don't say."""
     release_audits: int | None = None
-    """The same of its `ReleasedAudit`s."""
+    """How many `ReleasedAudit`s it has; None in snapshots that don't say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +198,10 @@ class Pair:
     votes: int
     """How many people judged it."""
     rank: int | None
-    """The image's in the query's candidate list, from 1; None outside it."""
+    """The image's rank in the query's candidate list, from 1; None outside it."""
     row: int = -1
-    """Of a relevant pair, its place, from 0, in the annotations that were imported; -1: by its ids.
-    INQUIRE's file isn't sorted by image."""
+    """Of a relevant pair: its position, from 0, in the imported annotations, since INQUIRE's file
+    isn't sorted by image; -1 where files go by ids."""
     grade: int | None = None
     """From 0 (definitely not) to 3 (definitely); None where the query has no grades, or an imported
     benchmark doesn't say."""
@@ -211,36 +212,37 @@ class SnapshotImage:
     """One image; empty and None where the corpus doesn't know."""
 
     image_id: int
-    dataset: str
-    source_id: str
-    file_name: str
-    sha256: str
+    dataset: str = ""
+    source_id: str = ""
+    file_name: str = ""
+    sha256: str = ""
     """Of its source file; empty where the image isn't here."""
-    width: int
-    """Pixels, as are heights; 0 where the image isn't here."""
-    height: int
-    scientific_name: str
-    vernacular_name: str
+    width: int = 0
+    """Pixels; 0 where the image isn't here."""
+    height: int = 0
+    """Pixels; 0 where the image isn't here."""
+    scientific_name: str = ""
+    vernacular_name: str = ""
     """English, or of any language."""
-    kingdom: str
-    phylum: str
-    class_name: str
-    order: str
-    family: str
-    genus: str
-    iconic_group: str
-    license: str
-    license_url: str
-    rights_holder: str
-    observed_at: str
+    kingdom: str = ""
+    phylum: str = ""
+    class_name: str = ""
+    order: str = ""
+    family: str = ""
+    genus: str = ""
+    iconic_group: str = ""
+    license: str = ""
+    license_url: str = ""
+    rights_holder: str = ""
+    observed_at: str = ""
     """ISO 8601."""
-    latitude: float | None
+    latitude: float | None = None
     """Degrees, WGS 84."""
-    longitude: float | None
-    location_uncertainty: float | None
+    longitude: float | None = None
+    location_uncertainty: float | None = None
     """Meters."""
     address: str = ""
-    """Where everybody finds it on the web, absolute; empty where that isn't known."""
+    """Its public address on the web, absolute; empty where that isn't known."""
     no_organism: bool = False
     """Somebody flagged that it shows none, and no reviewer has decided yet."""
     elevation: float | None = None
@@ -266,7 +268,7 @@ class QueryVector:
     query_id: int
     model: str
     text: str
-    """As it was when it was encoded."""
+    """The text that was encoded."""
     vector: list[float]
     """Of about unit length, in half precision. Its inner product with an image's embedding in half
     precision, computed in double precision, is the score by which candidate lists and fixed lists
@@ -275,8 +277,8 @@ class QueryVector:
 
 @dataclass(frozen=True, slots=True)
 class ModelRank:
-    """Where a model of a query's candidate list ranked a judged image. Images that none of them
-    ranked so high have no row: a search or "more like this" brought them."""
+    """Where a model of a query's candidate list ranked a judged image. An image beyond every
+    model's depth has no row: a search or "more like this" brought it."""
 
     query_id: int
     image_id: int
@@ -296,8 +298,8 @@ class DrawnRound:
     round: int
     """Its number among the query's rounds, from 1."""
     key: str
-    """What its draws are ordered by, see `labeling.audits.draws`: hexadecimal. Published, it is
-    not used any more."""
+    """The key that orders its draws, see `labeling.audits.draws`: hexadecimal. Once published, it
+    isn't used any more."""
     whole: bool
     """Whether the pool holds every image of the query's filter."""
 
@@ -311,46 +313,48 @@ class PoolImage:
     """In the query's candidate list, from 1."""
     image_id: int
     label: str
-    """By the judgments: "relevant", "not_relevant", "undecided" (unsure, or votes differ, most
-    aren't relevant and no reviewer has decided), or empty for none."""
+    """"relevant", "not_relevant", "undecided" (unsure; or votes differ, most aren't relevant and no
+    reviewer has decided), or empty where nobody judged it."""
     withdrawn: bool
     """Whether the image was withdrawn from the corpus; its pair and judgments are left out."""
     drawable: int
-    """The last round that could draw it, 0 for none: each round draws from what the one before
-    left."""
+    """The last round that could draw it, 0 for none. Each round draws from the images that the
+    round before left."""
     round: int
     """The round that displayed it, of whichever list; 0 for none."""
     place: int
-    """Among the draws of that round, from 1; 0 where that isn't among the `DrawnRound`s."""
+    """Its position among the draws of that round, from 1; 0 where that round isn't among the
+    `DrawnRound`s."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedAudit:
-    """An audit for releases of a query, which may itself not be released: what was audited stays in
-    the sum. Without those of other queries of which nothing was ever displayed."""
+    """An audit for releases. Its query may not be released: an audit whose images were displayed
+    counts for the release's certificate all the same."""
 
     query_id: int
     audit: int
     """Its number among the query's audits for releases, from 1."""
     split: str
-    """Of the query: "val" or "test"."""
+    """The query's: "val" or "test"."""
     key: str
-    """By which it selected, see `labeling.audits.draws`: hexadecimal."""
+    """The key that selected its images, see `labeling.audits.draws`: hexadecimal."""
     share: float
-    """With this probability it selected each image."""
+    """The probability with which it selected each image."""
     covers: bool
-    """Whether the query is released with the candidate list that this audit, its last, was of."""
+    """Whether this is the query's last audit, and the query is released with the candidate list
+    that it audited."""
     unjudged: int
-    """Images that it could select."""
+    """How many images it could select."""
     found: int
-    """Relevant images of the list when it was drawn."""
+    """How many images of the list were judged relevant when it was drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedImage:
-    """An image that an audit for releases could select, or one of the list of a query so covered
-    that no audit could select and that has no judgment any more. Without images that were withdrawn
-    before they were displayed."""
+    """An image that an audit for releases could select; or, of a query that an audit covers, an
+    image of the list that no audit could select and that has no judgment any more. Images that were
+    withdrawn before they were displayed are left out."""
 
     query_id: int
     image_id: int
@@ -359,9 +363,9 @@ class AuditedImage:
     drawn: bool
     """Whether it was selected."""
     label: str
-    """Of a drawn one, as of a `PoolImage`; else empty."""
+    """The label of a drawn image, see `PoolImage`; else empty."""
     withdrawn: bool
-    """Whether it was withdrawn since; its pair and judgments are left out."""
+    """Whether it has been withdrawn since; its pair and judgments are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +385,7 @@ class ReleasedBox:
     query_id: int
     image_id: int
     x: float
-    """Of its left edge, in pixels of the upright source image, as are the others."""
+    """Of its left edge; all four are in pixels of the upright source image."""
     y: float
     width: float
     height: float
@@ -416,11 +420,11 @@ class Snapshot:
     def header(self) -> Header:
         """The facts about the release."""
         data = self.header_data
-        return Header(**data | {"models": [ListModel(**one) for one in data["models"]]})
+        return Header(**data | {"models": [ListModel(**model) for model in data["models"]]})
 
     @cached_property
     def header_data(self) -> dict[str, Any]:
-        """The same as it was written."""
+        """The header as it was written."""
         data: dict[str, Any] = json.loads(
             (self.directory / HEADER_FILE).read_text(encoding="utf-8")
         )
@@ -428,12 +432,12 @@ class Snapshot:
 
     @cached_property
     def queries(self) -> dict[int, SnapshotQuery]:
-        """All queries by id, ascending. ValueError: one stands twice."""
+        """All queries by id, ascending. ValueError: the table holds a query twice."""
         rows = list(self._rows("queries", SnapshotQuery))
-        found = {query.query_id: query for query in rows}
-        if len(found) < len(rows):
+        by_id = {query.query_id: query for query in rows}
+        if len(by_id) < len(rows):
             raise ValueError(f"{self.path('queries').name} holds a query twice")
-        return found
+        return by_id
 
     @property
     def labeled_splits(self) -> tuple[str, ...]:
@@ -447,8 +451,8 @@ class Snapshot:
 
     @cached_property
     def open(self) -> Snapshot:
-        """What researchers may have of it: itself, or where the labels of the test split are hidden
-        the one without them."""
+        """The snapshot that researchers may have: this one, or the one without the labels of the
+        test split where these are hidden."""
         if self.header.test_labels != "hidden":
             return self
         return Snapshot(self.directory.parent / OPEN_FOLDER)
@@ -483,8 +487,8 @@ class Snapshot:
 
     @property
     def statistics_path(self) -> Path:
-        """Where the statistics page stores its numbers: the one file in a release's folder that is
-        none of the release's own."""
+        """Where the statistics page stores its numbers: the only file in a release's folder that
+        doesn't belong to the release."""
         return self.directory.with_name(f"{self.directory.name}_statistics.json")
 
     @cached_property
@@ -497,7 +501,7 @@ class Snapshot:
         return self._rows("pairs", Pair)
 
     def imported_rows(self) -> npt.NDArray[np.int64]:
-        """(n,) `Pair.row` of every pair, -1 throughout in snapshots without this column."""
+        """(n,) `Pair.row` of every pair; all -1 in snapshots without this column."""
         if "row" not in self.schema("pairs").names:
             return np.full(self.count("pairs"), -1)
         rows: npt.NDArray[np.int64] = self.table("pairs", ["row"])["row"].to_numpy()
@@ -512,8 +516,8 @@ class Snapshot:
         return self._rows("images", SnapshotImage)
 
     def fixed(self) -> Iterator[FixedImage]:
-        """The fixed lists, by query id and rank; of all queries, also those not fit for
-        re-ranking."""
+        """The fixed lists of all queries, also those not fit for re-ranking, by query id and
+        rank."""
         return self._rows("fixed", FixedImage)
 
     def vectors(self) -> Iterator[QueryVector]:
@@ -537,7 +541,7 @@ class Snapshot:
         return self._rows_if_any("release_audits", ReleasedAudit)
 
     def audited(self) -> Iterator[AuditedImage]:
-        """What those could select, by query id and image id."""
+        """The images that these audits could select, by query id and image id."""
         return self._rows_if_any("audited", AuditedImage)
 
     def seeds(self) -> Iterator[Seed]:
@@ -554,8 +558,7 @@ class Snapshot:
         return [query_id for query_id, query in self.queries.items() if query.grades]
 
     def gains(self) -> npt.NDArray[np.int64] | None:
-        """(n,) of every pair its grade; where a query has none, or for a pair without one, what
-        stands for it. None where no query has grades."""
+        """(n,) the gain of every pair, see `gains_of`; None where no query has grades."""
         if not self.graded_queries:
             return None
         table = self.table("pairs", ["query_id", "image_id", "relevant", "grade"])
@@ -572,7 +575,7 @@ class Snapshot:
         return self.directory / f"{table}.parquet"
 
     def dataset(self, name: str) -> Dataset:
-        """A table, to be queried; a column that an earlier version didn't write is null."""
+        """A table for `sql`; a column that an earlier version didn't write is null."""
         from pyarrow.dataset import dataset  # imports pandas where it is installed
 
         return dataset(self.path(name), schema=schema_of(TABLES[name]))
@@ -583,8 +586,8 @@ class Snapshot:
         return query_tables(statement, named, **values)
 
     def has_table(self, name: str) -> bool:
-        """Whether a table is there: earlier versions wrote fewer, and imported benchmarks have
-        fewer."""
+        """Whether the snapshot has a table: earlier versions wrote fewer, and imported benchmarks
+        have fewer."""
         return self.path(name).exists()
 
     def schema(self, name: str) -> pa.Schema:
@@ -638,7 +641,8 @@ class SnapshotWriter:
         return count
 
     def arrow(self, name: str, table: pa.Table) -> None:
-        """Write a whole table that is in its order, of the columns that the snapshot has."""
+        """Write a whole table, whose rows are in the snapshot's order and which has at least its
+        columns."""
         schema = schema_of(TABLES[name])
         rows = table.select(schema.names).cast(schema)
         with pq.ParquetWriter(self._path(name), schema, compression="zstd") as file:
@@ -682,14 +686,14 @@ def write_header(directory: Path, content: Mapping[str, Any]) -> None:
 
 
 def gains_of(pairs: pa.Table, graded: Collection[int]) -> npt.NDArray[np.int64]:
-    """(n,) gains of pairs with the columns query_id, relevant and grade, of which the queries
-    `graded` have grades: a pair's grade, 1 or 0 in other queries. A relevant pair without a grade
-    counts as definitely relevant, another as definitely not."""
+    """(n,) gains of pairs with the columns query_id, relevant and grade. In the queries `graded`
+    a pair's gain is its grade (a relevant pair without one counts as definitely relevant, another
+    as definitely not); in other queries it is 1 or 0."""
     relevant = pairs["relevant"].to_numpy().astype(np.int64)
-    inside = np.isin(pairs["query_id"].to_numpy(), list(graded))
+    in_graded = np.isin(pairs["query_id"].to_numpy(), list(graded))
     grades = pairs["grade"].fill_null(-1).to_numpy()
     gains: npt.NDArray[np.int64] = np.where(
-        inside, np.where(grades < 0, relevant * HIGHEST, grades), relevant
+        in_graded, np.where(grades < 0, relevant * HIGHEST, grades), relevant
     )
     return gains
 
@@ -698,14 +702,14 @@ def schema_of(row_type: type) -> pa.Schema:
     """The Parquet schema of a table's rows."""
     hints = typing.get_type_hints(row_type)
     return pa.schema(
-        [_arrow_field(one.name, hints[one.name]) for one in dataclasses.fields(row_type)]
+        [_arrow_field(column.name, hints[column.name]) for column in dataclasses.fields(row_type)]
     )
 
 
 def _arrow_field(name: str, hint: Any) -> pa.Field:
     nullable = typing.get_origin(hint) in (types.UnionType, typing.Union)
     if nullable:
-        hint = next(one for one in typing.get_args(hint) if one is not type(None))
+        hint = next(kind for kind in typing.get_args(hint) if kind is not type(None))
     kinds: dict[Any, pa.DataType] = {
         int: pa.int64(),
         float: pa.float64(),
