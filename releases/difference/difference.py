@@ -11,7 +11,7 @@ from typing import Any, Final
 from core.table_queries import query_tables
 from releases.snapshot.snapshot import Snapshot, SnapshotQuery
 
-#: The fields of JudgmentChanges that count pairs, with what they say of one.
+#: The fields of JudgmentChanges that count changed pairs, in words.
 JUDGMENT_CHANGES: Final = {
     "became_relevant": "became relevant",
     "became_not_relevant": "became not relevant",
@@ -35,8 +35,8 @@ SELECT query_id,
 
 
 @dataclass(frozen=True, slots=True)
-class QueryOf:
-    """A query that one of the versions has alone."""
+class UnsharedQuery:
+    """A query that only one of the versions has."""
 
     query_id: int
     text: str
@@ -48,28 +48,28 @@ class QueryOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """Something of a query that both versions have."""
+class QueryChange:
+    """A change of a query that both versions have."""
 
     query_id: int
     text: str
-    """As it is now."""
+    """The present text."""
     was: Any
     now: Any
 
 
 @dataclass(slots=True)
 class JudgmentChanges:
-    """How many pairs changed their consensus, of the queries that both versions have."""
+    """How many pairs changed their consensus, in the queries that both versions have."""
 
     became_relevant: int = 0
     became_not_relevant: int = 0
     newly_judged: int = 0
     newly_relevant: int = 0
-    """Those of the newly judged that are relevant."""
+    """How many of the newly judged are relevant."""
     no_longer_judged: int = 0
     no_longer_relevant: int = 0
-    """Those of the no longer judged that were relevant."""
+    """How many of the no longer judged were relevant."""
     unchanged: int = 0
 
     @property
@@ -84,132 +84,124 @@ class Difference:
 
     previous: dict[str, Any]
     """Name, version and made_at of the version before."""
-    added: list[QueryOf] = field(default_factory=list)
-    dropped: list[QueryOf] = field(default_factory=list)
-    reworded: list[Changed] = field(default_factory=list)
+    added: list[UnsharedQuery] = field(default_factory=list)
+    dropped: list[UnsharedQuery] = field(default_factory=list)
+    reworded: list[QueryChange] = field(default_factory=list)
     """`was` and `now` are the texts."""
-    moved: list[Changed] = field(default_factory=list)
+    moved: list[QueryChange] = field(default_factory=list)
     """Between splits."""
-    category: list[Changed] = field(default_factory=list)
-    species: list[Changed] = field(default_factory=list)
+    category: list[QueryChange] = field(default_factory=list)
+    species: list[QueryChange] = field(default_factory=list)
     """The scientific names of the species filters."""
-    lists: list[Changed] = field(default_factory=list)
+    lists: list[QueryChange] = field(default_factory=list)
     """The candidate lists: model and depth."""
     judgments: JudgmentChanges = field(default_factory=JudgmentChanges)
     judgments_by_query: list[dict[str, Any]] = field(default_factory=list)
-    """query_id, text, split and the counts of JudgmentChanges, of the queries in which a pair
+    """query_id, text, split and the counts of JudgmentChanges of each query in which a pair
     changed."""
     corpus: dict[str, Any] = field(default_factory=dict)
-    """changed, and was and now of images, species and fingerprint."""
+    """changed; and [was, now] of images, species and fingerprint."""
     rerank_model: list[str] = field(default_factory=list)
-    """Whose order the fixed lists were and are in."""
+    """The models that ordered the fixed lists: was, now."""
     runs: list[dict[str, Any]] = field(default_factory=list)
     """Scores of the published runs by both versions' labels, a table for each task and split: task,
-    split, queries (how many both versions score), measures (keys, the first of them ranks), means
-    (what their means are called), tau_b (of the two orders; None where it isn't defined) and runs:
-    name, was and now (a mean for each measure), and rank (was and now)."""
+    split, queries (how many both versions score), measures (their keys; the first ranks the runs),
+    means (the names of their means), tau_b (of the two orders; None where it isn't defined) and
+    runs: name, was and now (a mean for each measure), and rank (was and now)."""
 
 
 def compare(old: Snapshot, new: Snapshot) -> Difference:
     """What changed from `old` to `new`."""
-    header = old.header
-    found = Difference(
-        previous={"name": header.name, "version": header.version, "made_at": header.made_at}
+    was, now = old.header, new.header
+    difference = Difference(
+        previous={"name": was.name, "version": was.version, "made_at": was.made_at}
     )
     tables = {"before": old.dataset("pairs"), "after": new.dataset("pairs")}
     rows = query_tables(_PAIRS, tables).fetchall()
     by_query = {query_id: JudgmentChanges(*counts) for query_id, *counts in rows}
-    _queries(found, old, new, by_query)
+    _compare_queries(difference, old, new, by_query)
     common = {key: by_query[key] for key in by_query if key in old.queries and key in new.queries}
     sums = map(sum, zip(*map(astuple, common.values()), strict=True))
-    found.judgments = JudgmentChanges(*sums)
+    difference.judgments = JudgmentChanges(*sums)
     for query_id, changes in common.items():
         if changes.any:
             query = new.queries[query_id]
             named = {"query_id": query_id, "text": query.text, "split": query.split}
-            found.judgments_by_query.append({**named, **asdict(changes)})
-    found.corpus = _corpus(old, new)
-    found.rerank_model = [header.rerank_model, new.header.rerank_model]
-    return found
-
-
-def as_json(difference: Difference) -> dict[str, Any]:
-    """The difference in what JSON knows."""
-    return asdict(difference)
+            difference.judgments_by_query.append({**named, **asdict(changes)})
+    difference.corpus = {
+        "changed": was.corpus_fingerprint != now.corpus_fingerprint,
+        "images": [was.corpus_images, now.corpus_images],
+        "species": [was.corpus_species, now.corpus_species],
+        "fingerprint": [was.corpus_fingerprint, now.corpus_fingerprint],
+    }
+    difference.rerank_model = [was.rerank_model, now.rerank_model]
+    return difference
 
 
 def without_test_labels(difference: dict[str, Any]) -> dict[str, Any]:
-    """A difference from `as_json` for those who may not see labels of the test split: pairs are
-    counted in the validation queries alone, and runs scored on them.
+    """A difference, as a dict, for those who may not see labels of the test split: it counts pairs
+    in the validation queries alone, and has the tables of runs on these.
 
     `judged` and `relevant` of test queries are None. An empty difference stays empty.
     """
     if not difference:
         return {}
-    shown = [one for one in difference["judgments_by_query"] if one.get("split") == "val"]
-    bare = {
+    shown = [query for query in difference["judgments_by_query"] if query.get("split") == "val"]
+    unshared = {
         key: [
-            one if one["split"] == "val" else {**one, "judged": None, "relevant": None}
-            for one in difference[key]
+            query if query["split"] == "val" else {**query, "judged": None, "relevant": None}
+            for query in difference[key]
         ]
         for key in ("added", "dropped")
     }
-    counts = {name: sum(one[name] for one in shown) for name in difference["judgments"]}
+    counts = {name: sum(query[name] for query in shown) for name in difference["judgments"]}
     return {
         **difference,
-        **bare,
+        **unshared,
         "judgments": counts,
         "judgments_by_query": shown,
-        "runs": [one for one in difference.get("runs", []) if one["split"] == "val"],
+        "runs": [table for table in difference.get("runs", []) if table["split"] == "val"],
         "withheld": True,
     }
 
 
-def _queries(
-    found: Difference, old: Snapshot, new: Snapshot, pairs: dict[int, JudgmentChanges]
+def _compare_queries(
+    difference: Difference, old: Snapshot, new: Snapshot, pairs: dict[int, JudgmentChanges]
 ) -> None:
     for query_id, query in new.queries.items():
         before = old.queries.get(query_id)
         if before is None:
-            found.added.append(_query_of(query, new, pairs))
+            difference.added.append(_unshared(query, new, pairs))
             continue
         for changes, was, now in (
-            (found.reworded, before.text, query.text),
-            (found.moved, before.split, query.split),
-            (found.category, before.category, query.category),
-            (found.species, before.species, query.species),
-            (found.lists, _list(before), _list(query)),
+            (difference.reworded, before.text, query.text),
+            (difference.moved, before.split, query.split),
+            (difference.category, before.category, query.category),
+            (difference.species, before.species, query.species),
+            (difference.lists, _list(before), _list(query)),
         ):
             if was != now:
-                changes.append(Changed(query_id, query.text, was, now))
-    found.dropped += [
-        _query_of(query, old, pairs)
+                changes.append(QueryChange(query_id, query.text, was, now))
+    difference.dropped += [
+        _unshared(query, old, pairs)
         for query_id, query in old.queries.items()
         if query_id not in new.queries
     ]
 
 
-def _query_of(query: SnapshotQuery, of: Snapshot, pairs: dict[int, JudgmentChanges]) -> QueryOf:
+def _unshared(
+    query: SnapshotQuery, version: Snapshot, pairs: dict[int, JudgmentChanges]
+) -> UnsharedQuery:
     own = pairs.get(query.query_id, JudgmentChanges())
-    return QueryOf(
+    return UnsharedQuery(
         query_id=query.query_id,
         text=query.text,
         split=query.split,
         category=query.category,
-        judged=own.newly_judged + own.no_longer_judged if of.header.negatives_known else None,
+        judged=own.newly_judged + own.no_longer_judged if version.header.negatives_known else None,
         relevant=own.newly_relevant + own.no_longer_relevant,
     )
 
 
 def _list(query: SnapshotQuery) -> dict[str, Any]:
     return {"model": " + ".join(query.pool) or query.model, "depth": query.list_depth}
-
-
-def _corpus(old: Snapshot, new: Snapshot) -> dict[str, Any]:
-    was, now = old.header, new.header
-    return {
-        "changed": was.corpus_fingerprint != now.corpus_fingerprint,
-        "images": [was.corpus_images, now.corpus_images],
-        "species": [was.corpus_species, now.corpus_species],
-        "fingerprint": [was.corpus_fingerprint, now.corpus_fingerprint],
-    }

@@ -21,9 +21,9 @@ NOTHING: Final = "Nothing changed."
 
 
 def sentences(difference: dict[str, Any]) -> list[str]:
-    """What changed, one sentence each, from `difference.as_json` or `without_test_labels`;
-    [NOTHING] where nothing did."""
-    found = [
+    """The changes, one sentence each, of a `Difference` as a dict or of `without_test_labels`;
+    [NOTHING] where nothing changed."""
+    changes = [
         f"{counted(len(difference[key]), 'query', 'queries')} {words}."
         for key, words in (
             ("added", "added"),
@@ -44,31 +44,31 @@ def sentences(difference: dict[str, Any]) -> list[str]:
         queries = counted(len(difference["judgments_by_query"]), "query", "queries")
         if difference.get("withheld"):
             queries = f"{queries} of the validation split"
-        found.append(f"Judged pairs in {queries} that both versions have: {', '.join(changed)}.")
+        changes.append(f"Judged pairs in {queries} that both versions have: {', '.join(changed)}.")
     if difference["corpus"]["changed"]:
         was, now = difference["corpus"]["images"]
-        found.append(
+        changes.append(
             f"The corpus changed: {now:,} images as before, but not the same."
             if was == now
             else f"The corpus changed: from {was:,} to {now:,} images."
         )
     was, now = difference["rerank_model"]
     if was != now:
-        found.append(
+        changes.append(
             f"The fixed lists for re-ranking are of {now or 'no model'}; "
             f"they were of {was or 'no model'}."
         )
-    return found + [_runs_sentence(one) for one in difference.get("runs", [])] or [NOTHING]
+    return changes + [_runs_sentence(table) for table in difference.get("runs", [])] or [NOTHING]
 
 
 def runs_title(table: dict[str, Any]) -> str:
-    """What a table of `difference.Difference.runs` is called."""
+    """The title of a table of `Difference.runs`."""
     words = {"val": "validation", "test": "test", "full": "the corpus", "rerank": "the fixed lists"}
     return f"Runs over {words[table['task']]}, {words[table['split']]} queries"
 
 
 def _runs_sentence(table: dict[str, Any]) -> str:
-    moved = sum(was != now for was, now in (one["rank"] for one in table["runs"]))
+    moved = sum(was != now for was, now in (run["rank"] for run in table["runs"]))
     tau = "isn't defined" if table["tau_b"] is None else f"is {table['tau_b']:.2f}"
     return (
         f"{runs_title(table)}: of {counted(len(table['runs']), 'run', 'runs')} {moved:,} "
@@ -78,19 +78,19 @@ def _runs_sentence(table: dict[str, Any]) -> str:
 
 
 def runs_rows(table: dict[str, Any]) -> list[list[str]]:
-    """The headings of a table of `difference.Difference.runs`, then a row for each run."""
+    """The headings of a table of `Difference.runs`, then a row for each run."""
     names = (*table["means"], "Rank")
     rows = [["Run", *(f"{name} {when}" for name in names for when in ("was", "is"))]]
-    for one in table["runs"]:
-        both = zip(one["was"], one["now"], strict=True)
+    for run in table["runs"]:
+        both = zip(run["was"], run["now"], strict=True)
         scores = [f"{100 * value:.1f}" for pair in both for value in pair]
-        rows.append([one["name"], *scores, *map(str, one["rank"])])
+        rows.append([run["name"], *scores, *map(str, run["rank"])])
     return rows
 
 
 def markdown(difference: dict[str, Any], *, title: str, previous: str) -> str:
-    """The difference as a Markdown document; `previous` names the version before, empty where
-    there is none. An empty difference is one that is not known.
+    """The difference as a Markdown document; `previous` names the version before, and is empty
+    where there is none. An empty difference means that it isn't known.
     """
     lines = [f"# {plain(title)}: what changed", ""]
     if not previous:
@@ -109,14 +109,16 @@ def _details(difference: dict[str, Any]) -> list[str]:
     query_rows = {
         key: [
             (
-                one["query_id"],
-                one["text"],
-                one["split"],
-                one["category"],
-                _count(one["judged"], "not known" if one["relevant"] is not None else "withheld"),
-                _count(one["relevant"], "withheld"),
+                query["query_id"],
+                query["text"],
+                query["split"],
+                query["category"],
+                _count(
+                    query["judged"], "not known" if query["relevant"] is not None else "withheld"
+                ),
+                _count(query["relevant"], "withheld"),
             )
-            for one in difference[key]
+            for query in difference[key]
         ]
         for key in ("added", "dropped")
     }
@@ -134,16 +136,16 @@ def _details(difference: dict[str, Any]) -> list[str]:
             title,
             ("Query", "Was", "Now"),
             [
-                (one["query_id"], value_text(one["was"]), value_text(one["now"]))
-                for one in difference[key]
+                (change["query_id"], value_text(change["was"]), value_text(change["now"]))
+                for change in difference[key]
             ],
         )
     lines += _table(
         "Judged pairs",
         ("Query", "Text", *(words.capitalize() for words in JUDGMENT_CHANGES.values())),
         [
-            (one["query_id"], one["text"], *(one[name] for name in JUDGMENT_CHANGES))
-            for one in difference["judgments_by_query"]
+            (query["query_id"], query["text"], *(query[name] for name in JUDGMENT_CHANGES))
+            for query in difference["judgments_by_query"]
         ],
     )
     for table in difference.get("runs", []):
@@ -165,7 +167,7 @@ def _count(value: int | None, otherwise: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """What something was or is, for people."""
+    """A value of a `QueryChange`, for people."""
     if isinstance(value, dict):
         return f"{value['model']}, {value['depth']:,} deep" if value["model"] else "no list"
     if isinstance(value, list):

@@ -1,5 +1,5 @@
 """Writing a release's files from its snapshot: every format, the difference, croissant.json, the
-manifest, the archives. The same code makes them and checks later that they come out the same."""
+manifest, the archives. `release_verify` writes them again by the same code."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import hashlib
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from releases.difference.difference import as_json, compare, without_test_labels
+from releases.difference.difference import compare, without_test_labels
 from releases.difference.text import markdown
 from releases.formats.base import Access, WrittenFile, format_write
 from releases.formats.croissant import (
@@ -36,7 +36,7 @@ from releases.snapshot.open_snapshot import OpenSnapshot, write_open_snapshot
 from releases.snapshot.release_files import SNAPSHOT_FOLDER
 from releases.snapshot.snapshot import OPEN_FOLDER, Snapshot
 
-#: What is compressed already is stored as it is.
+#: Files that are compressed already: an archive stores them without compressing them again.
 _STORED: Final = frozenset(
     {".parquet", ".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif", ".gz", ".zip"}
 )
@@ -54,8 +54,8 @@ def write_archive(
     root: str,
     written: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """Write the named files of a directory into one archive, in a folder `root`; name, size and
-    SHA-256 of the archive.
+    """Write the named files of a directory into one archive, in a folder `root`; returns name, size
+    and SHA-256 of the archive.
 
     Names are sorted, times and permissions fixed. Streams: memory doesn't grow with the files.
     `written` is called after each file.
@@ -83,7 +83,7 @@ def file_sha256(path: Path) -> str:
 
 
 DIFFERENCE_FILE: Final = "difference.md"
-#: The same with the changed labels of the test split, where there are any.
+#: The difference with the changed labels of the test split, where any changed.
 TEST_DIFFERENCE_FILE: Final = "difference_test.md"
 
 DIFFERENCE_STEP: Final = "What changed"
@@ -107,7 +107,7 @@ class Written:
 def file_steps() -> tuple[str, ...]:
     """The titles of the steps of `files_write`, in order."""
     return (
-        *(f"Format: {one.title}" for one in all_formats()),
+        *(f"Format: {each.title}" for each in all_formats()),
         DIFFERENCE_STEP,
         CHECKSUMS_STEP,
         ARCHIVE_STEP,
@@ -125,10 +125,10 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     if hidden:
         write_open_snapshot(open_snapshot)
     written: list[tuple[str, WrittenFile]] = []
-    for one in all_formats():
-        with progress.step(f"Format: {one.title}"):
-            made = format_write(one.write, open_snapshot, directory, released_image_bytes)
-            written += [(one.key, file) for file in made]
+    for each in all_formats():
+        with progress.step(f"Format: {each.title}"):
+            files = format_write(each.write, open_snapshot, directory, released_image_bytes)
+            written += [(each.key, file) for file in files]
     with progress.step(DIFFERENCE_STEP):
         difference = _difference(release, snapshot)
         files = _difference_write(release, difference, directory, hidden=hidden)
@@ -139,27 +139,30 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
         for folder, access in folders.items()
         for path in sorted((directory / folder).iterdir())
     ]
-    # A release that an earlier version made lists its files as it did then.
+    # A release that an earlier version made lists its files in the order of that version.
     places = {entry["name"]: place for place, entry in enumerate(release.file_list)}
-    written.sort(key=lambda one: places.get(one[1].name, len(places)))
+    written.sort(key=lambda pair: places.get(pair[1].name, len(places)))
     counts = counts_of(snapshot)
-    # Where labels are hidden, there are also a description and a manifest of open files alone:
+    # Where labels are hidden, there are also a Croissant file and a manifest of open files alone:
     # checksums and sizes of the others would show whether guessed labels are right.
-    about = [(snapshot, Access.LABELS if hidden else Access.OPEN, CROISSANT_FILE, MANIFEST_FILE)]
+    access = Access.LABELS if hidden else Access.OPEN
+    descriptions = [(snapshot, access, CROISSANT_FILE, MANIFEST_FILE)]
     if hidden:
-        about.insert(0, (snapshot.open, Access.OPEN, OPEN_CROISSANT_FILE, OPEN_MANIFEST_FILE))
-    with progress.step(CHECKSUMS_STEP, len(written) + 2 * len(about)) as count:
+        descriptions.insert(
+            0, (snapshot.open, Access.OPEN, OPEN_CROISSANT_FILE, OPEN_MANIFEST_FILE)
+        )
+    with progress.step(CHECKSUMS_STEP, len(written) + 2 * len(descriptions)) as count:
         entries = [_entry(directory, key, file, count) for key, file in written]
 
         def add(name: str, access: Access) -> None:
             entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
 
         before = list(entries)
-        for shown, access, name, _ in about:
+        for shown, access, name, _ in descriptions:
             listed = before if shown is snapshot else _open(before)
             write_croissant(directory / name, shown, listed)
             add(name, access)
-        for shown, access, _, name in about:
+        for shown, access, _, name in descriptions:
             write_manifest(
                 directory / name,
                 header=snapshot.header_data,
@@ -181,16 +184,16 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
 
 
 def _difference(release: Release, snapshot: Snapshot) -> dict[str, Any]:
-    """What changed since the version before; empty for a first version, and where that one has no
-    snapshot."""
+    """The changes since the version before, as JSON; empty for a first version, and where the
+    version before has no snapshot."""
     if release.previous is None:
         return {}
     before = Snapshot(release.previous.snapshot_directory)
     if not before.directory.is_dir():
         return {}
-    found = as_json(compare(before, snapshot))
-    # Of a made release as it was then: runs come and go.
-    found["runs"] = (
+    difference = asdict(compare(before, snapshot))
+    # A made release keeps its tables of runs, since runs come and go.
+    difference["runs"] = (
         release.difference.get("runs", [])
         if release.files_ready
         else [
@@ -199,7 +202,7 @@ def _difference(release: Release, snapshot: Snapshot) -> dict[str, Any]:
             for table in tables or ()
         ]
     )
-    return found
+    return difference
 
 
 def _difference_write(
@@ -207,8 +210,8 @@ def _difference_write(
 ) -> list[WrittenFile]:
     previous = str(release.previous) if release.previous else ""
     bare, whole = (
-        markdown(one, title=str(release), previous=previous)
-        for one in (without_test_labels(difference) if hidden else difference, difference)
+        markdown(content, title=str(release), previous=previous)
+        for content in (without_test_labels(difference) if hidden else difference, difference)
     )
     (directory / DIFFERENCE_FILE).write_text(bare, encoding="utf-8")
     files = [WrittenFile(DIFFERENCE_FILE, Access.OPEN)]
@@ -233,15 +236,18 @@ def _entry(directory: Path, key: str, file: WrittenFile, count: Callable[[int], 
 def _archives(
     release: Release, directory: Path, entries: list[Entry], written: Callable[[], None]
 ) -> Entry:
-    """An archive of all files, and under "open" one of those that hold no label of the test
+    """Write an archive of all files, and one, under "open", of the files without labels of the test
     split."""
     root = release.slug
-    all_names, open_names = ([one["name"] for one in part] for part in (entries, _open(entries)))
-    archive = write_archive(
-        directory / f"{root}.zip", directory, all_names, root=root, written=written
-    )
-    open_archive = write_archive(
-        directory / f"{root}-open.zip", directory, open_names, root=root, written=written
+    archive, open_archive = (
+        write_archive(
+            directory / name,
+            directory,
+            [entry["name"] for entry in part],
+            root=root,
+            written=written,
+        )
+        for name, part in ((f"{root}.zip", entries), (f"{root}-open.zip", _open(entries)))
     )
     return {**archive, "open": open_archive}
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from releases.difference.difference import (
-    Changed,
     JudgmentChanges,
-    QueryOf,
-    as_json,
+    QueryChange,
+    UnsharedQuery,
     compare,
     without_test_labels,
 )
@@ -85,14 +84,14 @@ def test_queries_added_dropped_and_changed(old: Snapshot, new: Snapshot) -> None
     assert found.previous == {
         "name": "Birds", "version": 1, "made_at": "2026-05-01T10:00:00+00:00",
     }  # fmt: skip
-    assert found.added == [QueryOf(4, "query 4", "val", "Species ID", judged=2, relevant=1)]
-    assert found.dropped == [QueryOf(5, "query 5", "val", "Species ID", judged=3, relevant=1)]
-    assert found.reworded == [Changed(1, "query one", "query 1", "query one")]
-    assert found.moved == [Changed(1, "query one", "val", "test")]
-    assert found.category == [Changed(2, "query 2", "Species ID", "Behavior")]
-    assert found.species == [Changed(2, "query 2", [], ["Ardea alba"])]
+    assert found.added == [UnsharedQuery(4, "query 4", "val", "Species ID", judged=2, relevant=1)]
+    assert found.dropped == [UnsharedQuery(5, "query 5", "val", "Species ID", judged=3, relevant=1)]
+    assert found.reworded == [QueryChange(1, "query one", "query 1", "query one")]
+    assert found.moved == [QueryChange(1, "query one", "val", "test")]
+    assert found.category == [QueryChange(2, "query 2", "Species ID", "Behavior")]
+    assert found.species == [QueryChange(2, "query 2", [], ["Ardea alba"])]
     was, now = {"model": "toy", "depth": 500}, {"model": "other", "depth": 900}
-    assert found.lists == [Changed(3, "query 3", was, now)]
+    assert found.lists == [QueryChange(3, "query 3", was, now)]
     assert found.corpus == {
         "changed": True, "images": [100, 1200], "species": [10, 10], "fingerprint": ["aa", "bb"],
     }  # fmt: skip
@@ -120,18 +119,18 @@ def test_the_same_again_is_no_difference(old: Snapshot) -> None:
     found = compare(old, old)
     assert not found.judgments.any
     assert found.judgments.unchanged == 8
-    assert sentences(as_json(found)) == [NOTHING]
+    assert sentences(asdict(found)) == [NOTHING]
 
 
 def test_nothing_against_something(tmp_path: Path, old: Snapshot) -> None:
     empty = snapshot(tmp_path / "empty", [], [])
     assert [one.judged for one in compare(empty, old).added] == [4, 1, 0, 3]
     assert [one.relevant for one in compare(old, empty).dropped] == [3, 1, 0, 1]
-    assert sentences(as_json(compare(old, empty))) == ["4 queries dropped."]
+    assert sentences(asdict(compare(old, empty))) == ["4 queries dropped."]
 
 
 def test_sentences_say_what_changed(old: Snapshot, new: Snapshot) -> None:
-    said = sentences(as_json(compare(old, new)))
+    said = sentences(asdict(compare(old, new)))
     assert len(said) == 10
     assert {
         "1 query added.",
@@ -141,7 +140,7 @@ def test_sentences_say_what_changed(old: Snapshot, new: Snapshot) -> None:
         "The fixed lists for re-ranking are of no model; they were of toy.",
     } <= set(said)
     # The document has a table for each change.
-    shown = markdown(as_json(compare(old, new)), title="Birds v2", previous="Birds v1")
+    shown = markdown(asdict(compare(old, new)), title="Birds v2", previous="Birds v1")
     assert shown.startswith(
         "# Birds v2: what changed\n\n"
         "Compared with Birds v1, made 2026-05-01T10:00:00+00:00.\n\n- 1 query added.\n"
@@ -159,7 +158,7 @@ def test_sentences_say_what_changed(old: Snapshot, new: Snapshot) -> None:
 
 def test_names_and_texts_are_no_markup(tmp_path: Path, old: Snapshot) -> None:
     named = snapshot(tmp_path / "named", [replace(QUERY, query_id=9, text="<b> *x*|\nc")], [])
-    shown = markdown(as_json(compare(old, named)), title="a*b v2", previous="a*b v1")
+    shown = markdown(asdict(compare(old, named)), title="a*b v2", previous="a*b v1")
     assert "# a\\*b v2" in shown
     assert "| 9 | \\<b\\> \\*x\\*\\| c | val |" in shown
 
@@ -172,7 +171,7 @@ def test_where_nothing_can_be_compared() -> None:
 def test_without_labels_of_the_test_split_no_change_of_them_is_reported(
     old: Snapshot, new: Snapshot, tmp_path: Path
 ) -> None:
-    whole = as_json(compare(old, new))
+    whole = asdict(compare(old, new))
     bare = without_test_labels(whole)
     assert (bare["judgments_by_query"], bare["withheld"]) == ([], True)
     assert set(bare["judgments"].values()) == {0} != set(whole["judgments"].values())
@@ -188,6 +187,6 @@ def test_without_labels_of_the_test_split_no_change_of_them_is_reported(
     queries = [replace(QUERY, query_id=7, split="test"), replace(QUERY, query_id=8)]
     more = snapshot(tmp_path / "more", queries, [pair(7, 1, True), pair(8, 1, False)],
                     replace(HEADER, corpus_fingerprint="cc"))  # fmt: skip
-    bare = without_test_labels(as_json(compare(old, more)))
+    bare = without_test_labels(asdict(compare(old, more)))
     assert [(one["judged"], one["relevant"]) for one in bare["added"]] == [(None, None), (1, 0)]
     assert sentences(bare)[-1] == "The corpus changed: 100 images as before, but not the same."
