@@ -1,4 +1,4 @@
-"""What audits drew, as a release takes it in: a query at a time from the database."""
+"""Audits and their draws of a release, from the database, one query at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from retrieval.flags.selectors import is_withdrawn
 
 def released_audits(benchmark: Benchmark) -> Iterator[tuple[list[DrawnRound], list[PoolImage]]]:
     """The rounds and the pool, by rank, of each completed query with rounds of its present list, by
-    query id. What they say is counted as `labeling.audits.selectors.audit_state` counts it.
+    query id. `labeling.audits.selectors.audit_state` counts the same.
     """
     queries = (
         complete_queries(benchmark)
@@ -48,8 +48,8 @@ def released_audits(benchmark: Benchmark) -> Iterator[tuple[list[DrawnRound], li
         if rounds:
             yield (
                 [
-                    DrawnRound(query.query_id, one.number, bytes(one.key).hex(), pool.complete)
-                    for one in rounds
+                    DrawnRound(query.query_id, drawn.number, bytes(drawn.key).hex(), pool.complete)
+                    for drawn in rounds
                 ],
                 list(_pool(query, rounds)),
             )
@@ -57,15 +57,15 @@ def released_audits(benchmark: Benchmark) -> Iterator[tuple[list[DrawnRound], li
 
 def _pool(query: Query, rounds: list[DrawRound]) -> Iterator[PoolImage]:
     drawable = np.zeros(rounds[0].size, np.int64)
-    for one in rounds:
-        drawable[unpacked(one.drawn_from, one.size)] = one.number
+    for drawn in rounds:
+        drawable[unpacked(drawn.drawn_from, drawn.size)] = drawn.number
     draws = {
         image_id: (number, place)
         for image_id, number, place in Draw.objects.filter(query=query).values_list(
             "image_id", "round__number", "place"
         )
     }
-    counted = {one.number for one in rounds}
+    numbers = {drawn.number for drawn in rounds}
     ranked = Candidate.objects.filter(list=rounds[0].candidate_list_id, rank__lte=rounds[0].size)
     images = ranked.order_by("rank").values_list("rank", "image_id")
     labels = _labels(query)
@@ -80,15 +80,15 @@ def _pool(query: Query, rounds: list[DrawRound]) -> Iterator[PoolImage]:
             withdrawn=image_id in withdrawn,
             drawable=int(drawable[rank - 1]),
             round=number,
-            place=place if number in counted else 0,
+            place=place if number in numbers else 0,
         )
 
 
 def released_release_audits(
     benchmark: Benchmark,
 ) -> Iterator[tuple[list[ReleasedAudit], list[AuditedImage], list[Seed]]]:
-    """The audits for releases of each query that has any, what they could select, and their seeds,
-    by query id; of queries that aren't completed, those of which something was displayed.
+    """The audits for releases of each query, the images that they could select, and their seeds, by
+    query id. Queries that aren't completed are left out unless a draw of theirs was displayed.
     """
     shown = BlindItem.objects.filter(audit__isnull=False, displayed_at__isnull=False)
     queries = (
@@ -104,7 +104,7 @@ def released_release_audits(
 
 
 def _release_audits(query: Query) -> tuple[list[ReleasedAudit], list[AuditedImage], list[Seed]]:
-    pool, number = query.current_list, query.query_id
+    pool, query_id = query.current_list, query.query_id
     selectable = list(populations(query))
     last = selectable[-1][0]
     covers = (
@@ -114,37 +114,37 @@ def _release_audits(query: Query) -> tuple[list[ReleasedAudit], list[AuditedImag
     )
     audits = [
         ReleasedAudit(
-            query_id=number,
-            audit=one.number,
+            query_id=query_id,
+            audit=audit.number,
             split=query.split,
-            key=bytes(one.release_key.key).hex(),
-            share=one.release_key.share,
-            covers=covers and one == last,
-            unjudged=one.unjudged,
-            found=one.found,
+            key=bytes(audit.release_key.key).hex(),
+            share=audit.release_key.share,
+            covers=covers and audit == last,
+            unjudged=audit.unjudged,
+            found=audit.found,
         )
-        for one, _ in selectable
+        for audit, _ in selectable
     ]
     labels = _labels(query)
-    of_audit = {image_id: one.number for one, images in selectable for image_id in images}
+    audit_of = {image_id: audit.number for audit, images in selectable for image_id in images}
     if covers:
         ranked = Candidate.objects.filter(list=last.candidate_list_id, rank__lte=last.size)
         for image_id in ranked.values_list("image", flat=True):
             if image_id not in labels:
-                of_audit.setdefault(image_id, 0)
-    withdrawn = _withdrawn(list(of_audit))
+                audit_of.setdefault(image_id, 0)
+    withdrawn = _withdrawn(list(audit_of))
     draws = BlindItem.objects.filter(audit__query=query, only_for=None)
     shown = dict(draws.values_list("image", "displayed_at"))
     audited = [
         AuditedImage(
-            query_id=number,
+            query_id=query_id,
             image_id=image_id,
-            audit=audit,
+            audit=number,
             drawn=image_id in shown,
             label=labels.get(image_id, "") if image_id in shown else "",
             withdrawn=image_id in withdrawn,
         )
-        for image_id, audit in sorted(of_audit.items())
+        for image_id, number in sorted(audit_of.items())
         if image_id not in withdrawn or shown.get(image_id)
     ]
     return audits, audited, _seeds(query)
@@ -166,8 +166,8 @@ def _seeds(query: Query) -> list[Seed]:
 
 def _withdrawn(images: Any) -> set[int]:
     """Those of the images, ids or a subquery, that are withdrawn now."""
-    gone = ImageWithdrawal.objects.filter(restored_at=None, image__in=images)
-    return set(gone.values_list("image", flat=True))
+    withdrawals = ImageWithdrawal.objects.filter(restored_at=None, image__in=images)
+    return set(withdrawals.values_list("image", flat=True))
 
 
 def _labels(query: Query) -> dict[int, str]:
@@ -175,11 +175,11 @@ def _labels(query: Query) -> dict[int, str]:
     votes: dict[int, set[str]] = defaultdict(set)
     for image_id, relevance in query.judgments.values_list("image", "relevance"):
         votes[image_id].add(relevance)
-    contested = {(query.pk, one) for one, relevances in votes.items() if len(relevances) > 1}
+    contested = {(query.pk, image) for image, relevances in votes.items() if len(relevances) > 1}
     decided = {
         image_id: contested_label(agreed) for (_, image_id), agreed in consensus_on(contested)
     }
     return {
-        one: decided.get(one) or UNANIMOUS[next(iter(relevances))]
-        for one, relevances in votes.items()
+        image_id: decided.get(image_id) or UNANIMOUS[next(iter(relevances))]
+        for image_id, relevances in votes.items()
     }

@@ -32,14 +32,15 @@ def released_fixed_lists(
 ) -> Iterator[list[FixedImage]]:
     """The fixed list of each completed query, by query id; each best first.
 
-    Of all images of the benchmark that are embedded under the model and aren't withdrawn now. A
-    query's candidate list that is of the same text, model and images gives its own first ranks; the
-    others are ranked exactly, many in one pass where the model's matrix is there. Raises as
+    It ranks all images of the benchmark that are embedded under the model and aren't withdrawn now.
+    A query's candidate list of the same text, model and images gives its own first ranks; the other
+    queries are ranked exactly, many in one pass where the model's matrix is there. Raises as
     `text_vectors`.
     """
     queries = complete_queries(benchmark).select_related("current_list")
     species_ids = benchmark.species_ids if benchmark else []
-    newest = _newest_embedding(model)
+    # A look into the index of the moments.
+    newest = Embedding.objects.filter(model=model).aggregate(at=Max("created_at"))["at"]
     for batch in in_batches(list(queries), vectors_at_once(model)):
         rows = {
             query.query_id: _own_candidates(query, model, newest, species_ids) for query in batch
@@ -49,9 +50,8 @@ def released_fixed_lists(
         ranked = rank_images_many(
             model=model, text_vectors=vectors, species_ids=species_ids, limit=FIXED_DEPTH
         )
-        for query, found in zip(unranked, ranked, strict=True):
-            rows[query.query_id] = found
-        yield from (_numbered(query_id, found) for query_id, found in rows.items())
+        rows |= {query.query_id: best for query, best in zip(unranked, ranked, strict=True)}
+        yield from (_fixed_images(query_id, best) for query_id, best in rows.items())
 
 
 def released_vectors(
@@ -63,15 +63,15 @@ def released_vectors(
     queries = list(complete_queries(benchmark).select_related("current_list__embedding_model"))
     fixed = text_vectors(model, [query.text for query in queries]) if model else []
     for number, query in enumerate(queries):
-        found = {model.name: (query.text, fixed[number])} if model else {}
+        texts_and_vectors = {model.name: (query.text, fixed[number])} if model else {}
         frozen = query.current_list
         if frozen is not None and frozen.embedding_model and frozen.text_vector is not None:
             vectors = {frozen.embedding_model.name: frozen.text_vector}
             rankings = frozen.rankings.values_list("embedding_model__name", "text_vector")
             for name, of_text in (vectors | dict(rankings)).items():
                 vector = np.array(of_text, np.float16).astype(float).tolist()
-                found[name] = (frozen.text, vector)
-        for name, (text, vector) in sorted(found.items()):
+                texts_and_vectors[name] = (frozen.text, vector)
+        for name, (text, vector) in sorted(texts_and_vectors.items()):
             yield QueryVector(query_id=query.query_id, model=name, text=text, vector=vector)
 
 
@@ -85,14 +85,14 @@ def fixed_lists(
         vectors = text_vectors(model, [text for _, text in batch])
         ranked = rank_images_many(model=model, text_vectors=vectors, limit=FIXED_DEPTH)
         for (query_id, _), rows in zip(batch, ranked, strict=True):
-            yield _numbered(query_id, rows)
+            yield _fixed_images(query_id, rows)
 
 
 def _own_candidates(
     query: Query, model: EmbeddingModel, newest: datetime | None, species_ids: list[int]
 ) -> list[tuple[int, float]]:
-    """The first candidates of the query's list, if all images of these species (empty for the
-    whole corpus) in their present state were ranked for it; else none.
+    """(image id, score) of the first candidates of the query's list that aren't withdrawn, if the
+    list ranks all present images of these species (empty for the whole corpus); else none.
     """
     frozen = query.current_list
     if frozen is None or frozen.embedding_model_id != model.pk or frozen.text != query.text:
@@ -101,10 +101,11 @@ def _own_candidates(
         return []
     if not _same_images(frozen, newest):
         return []
-    return _first_candidates(frozen)
+    candidates = Candidate.objects.filter(~is_withdrawn("image"), list=frozen).order_by("rank")
+    return list(candidates.values_list("image_id", "score")[:FIXED_DEPTH])
 
 
-def _numbered(query_id: int, rows: Sequence[tuple[int, float]]) -> list[FixedImage]:
+def _fixed_images(query_id: int, rows: Sequence[tuple[int, float]]) -> list[FixedImage]:
     return [
         FixedImage(query_id=query_id, rank=rank, image_id=image_id, score=score)
         for rank, (image_id, score) in enumerate(rows, start=1)
@@ -112,24 +113,10 @@ def _numbered(query_id: int, rows: Sequence[tuple[int, float]]) -> list[FixedIma
 
 
 def _same_images(frozen: CandidateList, newest: datetime | None) -> bool:
-    """Whether no image came into the corpus since the list was frozen, nor came back to it."""
+    """Whether no image was embedded or restored since the list was frozen."""
     if frozen.frozen_at is None or newest is None or newest > frozen.frozen_at:
         return False
-    back = ImageWithdrawal.objects.filter(
+    restored = ImageWithdrawal.objects.filter(
         withdrawn_at__lte=frozen.frozen_at, restored_at__gt=frozen.frozen_at
     )
-    return not back.exists()
-
-
-def _newest_embedding(model: EmbeddingModel) -> datetime | None:
-    """When the last embedding under the model was stored: a look into the index of its moments."""
-    found: datetime | None = Embedding.objects.filter(model=model).aggregate(at=Max("created_at"))[
-        "at"
-    ]
-    return found
-
-
-def _first_candidates(frozen: CandidateList) -> list[tuple[int, float]]:
-    """(image id, score) of a list's first candidates that aren't withdrawn."""
-    candidates = Candidate.objects.filter(~is_withdrawn("image"), list=frozen).order_by("rank")
-    return list(candidates.values_list("image_id", "score")[:FIXED_DEPTH])
+    return not restored.exists()

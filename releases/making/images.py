@@ -58,8 +58,8 @@ class Corpus:
 def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
     """The images with these ids, by id; ids of no image are left out.
 
-    Streams from one statement with all ids in one array, which PostgreSQL looks up in a single walk
-    along the index, and so mostly along the disk.
+    It streams from one statement with all ids in one array, which PostgreSQL looks up in a single
+    walk along the index, and so mostly along the disk.
     """
     has_id = RawSQL(
         "retrieval_image.id = ANY(%s::bigint[])", [list(image_ids)], output_field=BooleanField()
@@ -70,15 +70,15 @@ def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
     stream = rows.iterator(IMAGES_AT_A_TIME)
     # There are far fewer species than images, and the next images are mostly of the same ones.
     names: dict[int, str] = {}
-    while some := list(islice(stream, IMAGES_AT_A_TIME)):
-        unnamed = {row[_SPECIES] for row in some} - {None, *names}
+    while part := list(islice(stream, IMAGES_AT_A_TIME)):
+        unnamed = {row[_SPECIES] for row in part} - {None, *names}
         names |= dict.fromkeys(unnamed, "") | _vernacular_names(unnamed)
-        yield from _images(some, names)
+        yield from _images(part, names)
 
 
 def web_address(file_name: str, location: str = "") -> str:
-    """Where everybody finds an image on the web: its path, if that is an absolute address, or its
-    place in iNaturalist's open bucket, if `location`, that of its root, is there; else empty."""
+    """The public address of an image on the web: its path, if that is an absolute address; or its
+    address in iNaturalist's open bucket, if its root, at `location`, is there; else empty."""
     if _WEB_ADDRESS.fullmatch(file_name):
         return file_name
     if not f"{location}/".startswith(f"{_INATURALIST}/"):
@@ -111,7 +111,7 @@ def corpus(species_ids: Sequence[int] = ()) -> Corpus:
 
 
 class _Hashing(RawIOBase):
-    """A file that keeps nothing of what is written but its hash and its lines' number."""
+    """A file that keeps only the hash of what is written, and the number of its lines."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
@@ -180,23 +180,21 @@ def _vernacular_names(species_ids: set[int]) -> dict[int, str]:
         .order_by("species_id", "language", "pk")
         .values_list("species_id", "language", "name")
     )
-    found: dict[int, tuple[bool, str]] = {}
+    best: dict[int, tuple[bool, str]] = {}
     for species_id, language, name in names:
-        other = language != "en"
-        if species_id not in found or other < found[species_id][0]:
-            found[species_id] = other, name
-    return {species_id: name for species_id, (_, name) in found.items()}
+        foreign = language != "en"
+        if species_id not in best or foreign < best[species_id][0]:
+            best[species_id] = foreign, name
+    return {species_id: name for species_id, (_, name) in best.items()}
 
 
 def released_image_bytes(image_id: int, file_name: str, sha256: str) -> bytes | None:
-    """Return an image as a release knows it, without metadata; None where its file isn't here or
-    cannot be read.
+    """The bytes of a released image, without metadata; None where its file isn't here, can't be
+    read or isn't the one that was released.
 
-    In the store they are found by `sha256`. An image that stays where it is is known by its id and
-    path, and its bytes are hashed: a file that isn't the one that was released is none. Where the
-    release has no `sha256` (nobody had read the file), it is the file that is there now, also if it
-    was brought into the store since. RootUnavailable: the place doesn't answer, so that nobody
-    knows.
+    The store finds a file by `sha256`. An image outside the store is known by its id and path, and
+    its bytes are hashed. Where the release has no `sha256`, since nobody had read the file, any
+    present file of the image counts. RootUnavailable: its root doesn't answer, so nobody knows.
     """
     if sha256 and is_stored(sha256):
         ref = ImageRef(sha256, None, file_name)

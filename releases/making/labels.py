@@ -1,4 +1,4 @@
-"""What was labeled, as a release takes it in: streamed from the database."""
+"""Queries, judgments and ranks of a release, streamed from the database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHUNK = 5000
 
 @dataclass(slots=True)
 class Effort:
-    """What was put into the labels of one query."""
+    """The work on the labels of one query."""
 
     annotators: int = 0
     seconds: float = 0.0
@@ -70,7 +70,7 @@ def released_queries(
         frozen = query.current_list
         if frozen is not None and not frozen.ready:
             frozen = None
-        own = {one.pk: one.scientific_name for one in query.species.all()} or common
+        own = {species.pk: species.scientific_name for species in query.species.all()} or common
         effort = (efforts or {}).get(query.query_id, Effort())
         yield SnapshotQuery(
             query_id=query.query_id,
@@ -103,7 +103,7 @@ def released_judgments(
     benchmark: Benchmark | None = None,
 ) -> Iterator[tuple[JudgmentRow, Vote]]:
     """Every judgment of a completed query on an image of the corpus, by query id, image id and
-    annotator, with what it counts in the consensus.
+    annotator, with its vote in the consensus.
 
     Annotators are numbered from 1 by user id, among those who have a judgment here. The rank is the
     image's in the query's current list, whatever list it was judged in; None where it isn't there.
@@ -161,8 +161,8 @@ def released_model_ranks(benchmark: Benchmark | None = None) -> Iterator[ModelRa
             continue
         judged = query.judgments.filter(~is_withdrawn("image")).order_by("image_id")
         image_ids = judged.values_list("image_id", flat=True).distinct()
-        for one in model_ranks(query.current_list, image_ids):
-            yield ModelRank(query.query_id, one.image_id, one.model, one.rank, one.score)
+        for rank in model_ranks(query.current_list, image_ids):
+            yield ModelRank(query.query_id, rank.image_id, rank.model, rank.rank, rank.score)
 
 
 def released_boxes(benchmark: Benchmark | None = None) -> Iterator[ReleasedBox]:

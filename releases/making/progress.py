@@ -47,7 +47,7 @@ class Progress:
     def step(self, title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
         """Do a step in the block; gives a function that counts what is done. KeyError for a title
         that isn't among the steps."""
-        step = {one.title: one for one in self.steps}[title]
+        step = {step.title: step for step in self.steps}[title]
         step.state, step.done, step.total = "running", 0, total
         self._notify()
 
@@ -71,9 +71,9 @@ class Progress:
 def job_report(job: Job | None) -> Iterator[Report]:
     """Give a function that records the steps in a job's result, at once visible to others.
 
-    While a long transaction is open, a connection of its own does it. Counts of done steps never go
-    back, so that work that kills its worker each time is given up. Raises JobCanceled from the
-    function if the job was canceled.
+    While a long transaction is open, a connection of its own records them. Counts of done steps
+    never decrease, so work that kills its worker each time is given up. The function raises
+    JobCanceled if the job was canceled.
     """
     nested = connection.in_atomic_block
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="progress") as thread:

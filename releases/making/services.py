@@ -1,4 +1,4 @@
-"""Releases: begun, made, written out and checked."""
+"""Every write of releases: claiming a version, making it, exporting its files; and verifying it."""
 
 from __future__ import annotations
 
@@ -55,12 +55,14 @@ def release_create(
     `options`: rerank_model, the name of the model whose top 100 are the fixed lists, "" for none
     (without it: settings.EMBEDDING_MODEL if any image is embedded under it); include_images,
     whether the Hugging Face folder holds the images' bytes; test_labels, "hidden" (without it) or
-    "public". `benchmark`: whose queries; without it that of the earlier versions, or the only one
-    that there is. A version whose making failed or was
-    cut short is continued, with these options. Raises ValidationError, with the field named,
-    for a name that is blank, too long or holds control characters, that ends like a version or is a
-    number, that is of an imported or another benchmark or of which a version is being made, for an
-    unknown model, and for one benchmark of several that isn't named.
+    "public". `benchmark`: the one whose queries it holds; without it that of the earlier versions,
+    or the only one. A version whose making failed or was cut short is continued, with these
+    options.
+
+    Raises ValidationError, with the field named, for a name that is blank or too long, holds
+    control characters, ends like a version, is a number or belongs to an imported or another
+    benchmark; while a version of the name is being made; for an unknown model; and where there are
+    several benchmarks and none is named.
     """
     release = release_claim(name=name, created_by=created_by, options=options, benchmark=benchmark)
     _job_begin(release, created_by)
@@ -95,8 +97,8 @@ def release_claim(
 ) -> Release:
     """The row of the next version of a name, new or left over from a failure, without a job.
 
-    Arguments and refusals as of `release_create`; all versions of a name are of one origin and one
-    benchmark. Imported ones are of the first.
+    Arguments and errors are those of `release_create`. All versions of a name have one origin and
+    one benchmark; imported ones have the first benchmark.
     """
     name = name.strip()
     if not name.isprintable():
@@ -171,7 +173,7 @@ def _job_begin(release: Release, by: Any) -> None:
 
 
 def _options(requested: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as they are stored, with what was left open decided."""
+    """The options to store, with defaults in place of those that weren't given."""
     name = requested.get("rerank_model")
     if name is None:
         model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
@@ -190,7 +192,7 @@ TakeSnapshot = Callable[[Path, Progress], None]
 def release_make(
     *, release: Release, job: Job | None = None, report: Report | None = None
 ) -> Release:
-    """Write a release's files and record them; one that is made already is left as it is.
+    """Write a release's files and record them; nothing changes where it is made already.
 
     `report` gets the steps as they advance. See `release_fill`. JobFailed: the model of the fixed
     lists can't be loaded.
@@ -213,8 +215,9 @@ def release_fill(
     """Take a snapshot by `take`, whose steps are `steps`, write all files of the release from it,
     and record them in the row.
 
-    Of two makers one waits, and finds it made. All files appear at once, before the row lists
-    them; killed at any moment, it leaves nothing that doing it again doesn't replace.
+    If two processes do this at once, the second waits and leaves the release unchanged. All files
+    appear at once, before the row lists them. A process that is killed leaves only what a repeat
+    replaces.
     """
     with session_lock(release.lock), ExitStack() as stack:
         release.refresh_from_db()
@@ -228,8 +231,8 @@ def release_fill(
         progress = Progress((*steps, *file_steps()), advanced)
         if not release.files_ready:
             taken_down = set(ImageTakedown.objects.values_list("pk", flat=True))
-            written, ended = _files_make(release, take, progress)
-            _record(release, written, ended)
+            written, revealed = _files_make(release, take, progress)
+            _record(release, written, revealed)
             release.refresh_from_db()
             meanwhile = ImageTakedown.objects.exclude(pk__in=taken_down)
             release_redact(release=release, image_ids=list(meanwhile.values_list("pk", flat=True)))
@@ -251,14 +254,14 @@ class _RevealedKeys:
 def _files_make(
     release: Release, take: TakeSnapshot, progress: Progress
 ) -> tuple[Written, _RevealedKeys]:
-    # Replacing: a maker that was killed before its commit may have left a whole directory.
+    # This replaces the whole directory that a process killed before its commit may have left.
     with storage.writing_directory(release.directory) as partial:
         snapshot = Snapshot(partial / SNAPSHOT_FOLDER)
         snapshot.directory.mkdir()
         take(snapshot.directory, progress)
         written = files_write(release=release, directory=partial, progress=progress)
-        rounds = {bytes.fromhex(one.key) for one in snapshot.rounds()}
-        audits = {bytes.fromhex(one.key) for one in snapshot.release_audits()}
+        rounds = {bytes.fromhex(drawn_round.key) for drawn_round in snapshot.rounds()}
+        audits = {bytes.fromhex(audit.key) for audit in snapshot.release_audits()}
     return written, _RevealedKeys(rounds, audits)
 
 
@@ -282,7 +285,7 @@ def _record(release: Release, written: Written, revealed: _RevealedKeys) -> None
 
 
 class ReleaseUnusable(Refused):
-    """A release's files can't be given out; the text says why and what to do."""
+    """A release's files can't be exported or verified; the text says why and what to do."""
 
 
 def release_export(
@@ -297,12 +300,12 @@ def release_export(
 ) -> Release:
     """Write a release's files to `directory`.
 
-    `new` makes the next version of the name, of this moment and with the options and the benchmark
-    of `services.release_create`; else `name` is as for `selectors.release_named`, and the files are
-    copied as they were made, since a release never changes. `replace` replaces a directory that
-    holds a release and nothing else. Raises `selectors.UnknownRelease`, ValidationError for an
-    impossible name or option, `directories.TargetRefused` for an impossible directory,
-    ReleaseUnusable for lost or damaged files, and JobFailed where the fixed lists can't be made.
+    `new` first makes the next version of the name, with the options and the benchmark of
+    `release_create`; else `name` is as for `selectors.release_named`, and options are refused,
+    since a release never changes. `replace` replaces a directory that holds a release and nothing
+    else. Raises `selectors.UnknownRelease`, ValidationError for an impossible name or option,
+    `core.files.TargetRefused` for an impossible directory, ReleaseUnusable for lost or damaged
+    files, and JobFailed where the fixed lists can't be made.
     """
     replaceable = listed_names(directory) | set(RELEASE_FILES)
     with atomic_directory(directory, replace=replace, replaceable=replaceable) as partial:
@@ -322,18 +325,18 @@ def release_export(
 
 
 def release_copy(*, release: Release, directory: Path) -> None:
-    """Copy a release's files, refusing any that is not what was made (ReleaseUnusable)."""
+    """Copy a release's files. ReleaseUnusable: one is lost or isn't the one that was made."""
     for entry in release.file_list:
         source, target = release.directory / entry["name"], directory / entry["name"]
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             with storage.reading(source) as file, target.open("wb") as copy:
-                found = storage.copied(file, copy)
+                sha256 = storage.copied(file, copy)
         except FileNotFoundError:
             raise ReleaseUnusable(
                 f"{storage.shown(source)} is gone: restore it from a backup, or make a new version."
             ) from None
-        if found != entry["sha256"]:
+        if sha256 != entry["sha256"]:
             raise ReleaseUnusable(
                 f"{storage.shown(source)} is not as it was made (its SHA-256 differs): restore it "
                 "from a backup, or make a new version."
@@ -342,59 +345,57 @@ def release_copy(*, release: Release, directory: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A file that is not what it should be."""
+    """A file of a release that has a problem."""
 
     name: str
     problem: str
 
 
 def release_verify(*, release: Release) -> list[Finding]:
-    """Check every stored file against its SHA-256, and write all files again from the snapshot to
-    compare them byte for byte; what is wrong, by file, empty if nothing is. Files beside the
-    release's own are wrong too.
+    """The problems of a release's files, by name: each stored file is compared with its SHA-256,
+    and with the file that the snapshot gives now, byte for byte. A file that isn't the release's is
+    a problem too.
 
-    A damaged snapshot is named, and nothing is written from it. Raises ReleaseUnusable for a
-    release that isn't made.
+    If the snapshot is damaged, nothing is written from it. ReleaseUnusable: the release isn't made.
     """
     if not release.files_ready:
         raise ReleaseUnusable(f"{release} isn't made yet.")
     entries = [*release.file_list, *_archives(release)]
-    listed = {entry["name"]: entry for entry in entries}
-    own = {release.directory / name for name in listed} | {
-        Snapshot(release.directory / one).statistics_path for one in (SNAPSHOT_FOLDER, OPEN_FOLDER)
+    own = {release.directory / entry["name"] for entry in entries} | {
+        Snapshot(release.directory / folder).statistics_path
+        for folder in (SNAPSHOT_FOLDER, OPEN_FOLDER)
     }
-    found = {
+    problems = {
         path.relative_to(release.directory).as_posix(): "is none of the release's files"
         for path in storage.names_below(release.directory)
         if path not in own
     }
-    found |= {
+    problems |= {
         entry["name"]: problem
         for entry in entries
-        if (problem := _stored_problem(release.directory / entry["name"], entry))
+        if (problem := _stored_problem(release.directory / entry["name"], entry["sha256"]))
     }
-    snapshot_damaged = any(Path(name).parts[0] in (SNAPSHOT_FOLDER, OPEN_FOLDER) for name in found)
-    if not snapshot_damaged:
-        for name, problem in _written_again(release).items():
-            found.setdefault(name, problem)
-    return [Finding(name, found[name]) for name in sorted(found)]
+    folders = {Path(name).parts[0] for name in problems}
+    if folders.isdisjoint({SNAPSHOT_FOLDER, OPEN_FOLDER}):
+        problems = _rewriting_problems(release) | problems
+    return [Finding(name, problems[name]) for name in sorted(problems)]
 
 
 def _archives(release: Release) -> list[dict[str, Any]]:
     return [release.archive, release.archive["open"]] if release.archive else []
 
 
-def _stored_problem(path: Path, entry: dict[str, Any]) -> str:
+def _stored_problem(path: Path, sha256: str) -> str:
     try:
         with storage.reading(path) as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            stored = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return "is gone"
-    return "" if found == entry["sha256"] else "is not as it was made"
+    return "" if stored == sha256 else "is not as it was made"
 
 
-def _written_again(release: Release) -> dict[str, str]:
-    """What comes out differently from the snapshot, by file."""
+def _rewriting_problems(release: Release) -> dict[str, str]:
+    """The files that the snapshot gives differently now, with what differs."""
     with tempfile.TemporaryDirectory(
         dir=release.directory.parent, prefix=f".{release.pk}.verifying-"
     ) as folder:
@@ -405,12 +406,13 @@ def _written_again(release: Release) -> dict[str, str]:
     then = {entry["name"]: entry["sha256"] for entry in release.file_list}
     then |= {entry["name"]: entry["sha256"] for entry in _archives(release)}
     now = {entry["name"]: entry["sha256"] for entry in written.file_list}
-    now |= {one["name"]: one["sha256"] for one in (written.archive, written.archive["open"])}
-    found = {name: "is not written any more" for name in then if name not in now}
-    found |= {name: "is written now, but wasn't then" for name in now if name not in then}
-    found |= {
+    archives = (written.archive, written.archive["open"])
+    now |= {archive["name"]: archive["sha256"] for archive in archives}
+    problems = {name: "is not written any more" for name in then if name not in now}
+    problems |= {name: "is written now, but wasn't then" for name in now if name not in then}
+    problems |= {
         name: "comes out differently from the snapshot"
         for name in then
         if name in now and then[name] != now[name]
     }
-    return found
+    return problems

@@ -1,4 +1,4 @@
-"""Taking a snapshot: everything in a release, read at one moment of the database."""
+"""Taking a snapshot: reading everything of a release at one moment of the database."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ SNAPSHOT_STEPS: Final = (
 
 @dataclass(slots=True)
 class _Labels:
-    """What the pass over the judgments leaves in memory."""
+    """What the pass over the judgments counts."""
 
     efforts: dict[int, Effort]
     image_ids: array[int]
@@ -152,7 +152,7 @@ def _labels_write(writer: SnapshotWriter, benchmark: Benchmark, progress: Progre
         writer.rows("pairs") as write_pair,
     ):
         for (query_id, image_id), group in groupby(
-            released_judgments(benchmark), key=lambda one: (one[0].query_id, one[0].image_id)
+            released_judgments(benchmark), key=lambda pair: (pair[0].query_id, pair[0].image_id)
         ):
             votes = []
             judgment: JudgmentRow
@@ -194,8 +194,8 @@ def _queries_write(
 def _audits_write(writer: SnapshotWriter, benchmark: Benchmark) -> None:
     with writer.rows("rounds") as write_round, writer.rows("pools") as write_image:
         for rounds, pool in released_audits(benchmark):
-            for one in rounds:
-                write_round(one)
+            for drawn_round in rounds:
+                write_round(drawn_round)
             for image in pool:
                 write_image(image)
     with (

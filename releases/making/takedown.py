@@ -1,5 +1,5 @@
-"""Takedowns: made releases lose images that had to go, and what tells of whom they are; and names
-of who left."""
+"""Takedowns: made releases lose the bytes and personal data of images that were taken down, and the
+names of makers who have left."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from releases.snapshot.snapshot import (
 )
 from retrieval.takedown.services import removed_files_delete
 
-#: What goes of an image in a snapshot, as of its row, and what stands there instead.
+#: The columns of an image that a takedown blanks, and the value that replaces them.
 _PERSONAL: Final = {
     "sha256": "", "rights_holder": "", "observed_at": "", "latitude": None, "longitude": None,
     "location_uncertainty": None, "elevation": None, "address": "",
@@ -38,10 +38,9 @@ _PERSONAL: Final = {
 
 
 def takedown_step(job: Job, deadline: float) -> bool:
-    """Write the next release again, if the job's images or the name of its maker have to leave it;
-    True when none is left.
+    """Redact the next release, see `release_redact`; True when no release is left.
 
-    Each release is a slice: its files change together. Doing one twice changes nothing.
+    Each release is one slice, since its files change together. A repeat changes nothing.
     """
     after = job.cursor.get("release", 0)
     if not after:
@@ -62,26 +61,29 @@ def takedown_step(job: Job, deadline: float) -> bool:
 def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
     """Write the files of a made release again without the bytes, checksums, places, times and
     rights holders of images that were taken down, and with the pseudonym of its maker where they
-    have left; whether anything had to go.
+    have left; returns whether anything changed.
 
-    The snapshot keeps what else is known of the images. The row gets a takedown, with the former
-    SHA-256 of each file that changed, and the new checksums, by which the release is verified from
-    then on; those of the images that open files name are its `open`. Killed between the files and
-    the row, it is done again.
+    The snapshot keeps what else is known of the images. The row gets the new checksums, by which
+    the release is verified from then on, and a takedown, with the former SHA-256 of each file that
+    changed; its `open` has those of the images that open files name. A process that is killed
+    between the files and the row leaves nothing that a repeat doesn't mend.
     """
     with session_lock(release.lock):
         release.refresh_from_db()
-        made_by = _made_by(release)
+        # The maker's present name; blank where a command made the release.
+        made_by = release.header.get("made_by", "")
+        if made_by and release.created_by:
+            made_by = release.created_by.get_username()
         renamed = made_by != release.header.get("made_by", made_by)
-        before_it = Snapshot(release.snapshot_directory)
-        gone = {image_id for one in release.takedowns for image_id in one["images"]}
-        images = _named(before_it, set(image_ids) - gone)
+        original = Snapshot(release.snapshot_directory)
+        redacted = {image_id for each in release.takedowns for image_id in each["images"]}
+        images = _contained(original, set(image_ids) - redacted)
         if not images and not renamed:
             return False
         takedown: dict[str, Any] = {
             "moment": timezone.now().isoformat(timespec="seconds"),
             "images": images,
-            "open": _named(before_it.open, images),
+            "open": _contained(original.open, images),
             "software": software(),
         }
         before = release.file_list
@@ -89,12 +91,12 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
         with storage.writing_directory(release.directory) as partial:
             snapshot = partial / SNAPSHOT_FOLDER
             snapshot.mkdir()
-            table = before_it.path("images")
-            for path in before_it.directory.iterdir():
+            table = original.path("images")
+            for path in original.directory.iterdir():
                 if path.name not in (HEADER_FILE, table.name):
                     os.link(path, snapshot / path.name)
             images_write(table, snapshot / table.name, images)
-            write_header(snapshot, before_it.header_data | {"made_by": made_by})
+            write_header(snapshot, original.header_data | {"made_by": made_by})
             written = files_write(
                 release=release, directory=partial, progress=Progress(file_steps())
             )
@@ -114,14 +116,8 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
     return True
 
 
-def _made_by(release: Release) -> str:
-    """The maker's present name; that of the header where a command made the release."""
-    name = release.header.get("made_by", "")
-    return release.created_by.get_username() if name and release.created_by else name
-
-
-def _named(snapshot: Snapshot, image_ids: Collection[int]) -> list[int]:
-    """Those of the images that a snapshot names, ascending."""
+def _contained(snapshot: Snapshot, image_ids: Collection[int]) -> list[int]:
+    """Those of the images that a snapshot has, ascending."""
     if not image_ids:
         return []
     wanted = pa.array(sorted(image_ids), type=pa.int64())
@@ -130,17 +126,17 @@ def _named(snapshot: Snapshot, image_ids: Collection[int]) -> list[int]:
 
 
 def images_write(source: Path, target: Path, image_ids: Collection[int]) -> None:
-    """Copy the table of images, with nothing personal of these."""
-    gone = pa.array(image_ids, type=pa.int64())
+    """Copy the table of images, with the personal columns of these images blank."""
+    redacted = pa.array(image_ids, type=pa.int64())
     with (
         pq.ParquetFile(source) as images,
         pq.ParquetWriter(target, images.schema_arrow, compression="zstd") as written,
     ):
         for batch in images.iter_batches(batch_size=ROWS_AT_A_TIME):
-            these = pc.is_in(batch["image_id"], value_set=gone)
-            for place, field in enumerate(batch.schema):
+            blank = pc.is_in(batch["image_id"], value_set=redacted)
+            for index, field in enumerate(batch.schema):
                 if field.name in _PERSONAL:
-                    nothing = pa.scalar(_PERSONAL[field.name], field.type)
-                    left = pc.if_else(these, nothing, batch.column(place))
-                    batch = batch.set_column(place, field, left)
+                    value = pa.scalar(_PERSONAL[field.name], field.type)
+                    column = pc.if_else(blank, value, batch.column(index))
+                    batch = batch.set_column(index, field, column)
             written.write_batch(batch)
