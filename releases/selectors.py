@@ -1,4 +1,4 @@
-"""The releases that there are, and the files of them that a person may have."""
+"""Finding releases, and the files of a release that a user may have."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from math import floor
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow.parquet as pq
 from django.db.models import QuerySet
 from django.http import Http404
 
@@ -32,7 +33,7 @@ from releases.snapshot.snapshot import Snapshot
 #: The formats' keys of files that no format wrote.
 SNAPSHOT_KEY = "snapshot"
 RELEASE_KEY = "release"
-#: What a list of releases doesn't show, and is long.
+#: Long fields that a list of releases doesn't show.
 LONG_FIELDS = ("header", "difference", "file_list", "archive")
 #: How a text names one version of a benchmark, as `Release.__str__` writes it.
 VERSIONED: Final = re.compile(r"(.+) v([1-9][0-9]{0,8})", re.DOTALL)
@@ -55,8 +56,8 @@ class FileGroup:
 
 
 def releases() -> QuerySet[Release]:
-    """All releases, the newest first, with who made them and their jobs."""
-    # Of the version before, pages only name it: its other fields are long.
+    """All releases with their makers and jobs, the newest first."""
+    # Pages only name the version before, and its other fields are long.
     long = (f"previous__{name}" for name in LONG_FIELDS)
     related = ("created_by", "job", "previous", "benchmark")
     return Release.objects.select_related(*related).defer(*long)
@@ -69,9 +70,23 @@ def release_versions(release: Release) -> list[Release]:
 
 
 def release_names() -> list[str]:
-    """The benchmarks that a next version can be made of: what was made here, by name."""
+    """The names of the releases that were made here, which can have a next version; sorted."""
     made = Release.objects.filter(origin=Release.Origin.MADE)
     return sorted(set(made.values_list("name", flat=True)))
+
+
+def released_queries_by_id() -> dict[int, str]:
+    """Query id -> the title of the newest release made here that has it, since a release doesn't
+    follow a later draw of the splits. A release whose files are missing is passed over.
+    """
+    titles: dict[int, str] = {}
+    made = Release.objects.made().filter(origin=Release.Origin.MADE)
+    for release in made.order_by("made_at"):
+        path = Snapshot(release.snapshot_directory).path("queries")
+        if path.is_file():
+            ids = pq.read_table(path, columns=["query_id"])["query_id"].to_pylist()
+            titles |= dict.fromkeys(ids, str(release))
+    return titles
 
 
 def release_find(*, name: str, version: int | None = None) -> Release | None:
@@ -89,19 +104,19 @@ def release_named(text: str) -> Release:
     UnknownRelease: there is none.
     """
     name = text.strip()
-    found = release_find(name=name)
-    if found is None and (versioned := VERSIONED.fullmatch(name)):
-        found = release_find(name=versioned[1], version=int(versioned[2]))
-    if found is None and (number := id_of(name)) is not None:
-        found = Release.objects.made().filter(pk=number).first()
-    if found is None:
+    release = release_find(name=name)
+    if release is None and (versioned := VERSIONED.fullmatch(name)):
+        release = release_find(name=versioned[1], version=int(versioned[2]))
+    if release is None and (number := id_of(name)) is not None:
+        release = Release.objects.made().filter(pk=number).first()
+    if release is None:
         made = Release.objects.made().order_by("name", "version").only("name", "version")
         known = ", ".join(map(str, made))
         raise UnknownRelease(
             f'There is no release "{name}". '
             + (f"Releases are: {known}." if known else "None is made yet.")
         )
-    return found
+    return release
 
 
 def get_release(text: str) -> Release:
@@ -156,16 +171,16 @@ def snapshot_for(user: Any, release: Release) -> Snapshot | None:
 
 
 def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:
-    """The entry of the list of images that the export left out, where there is one and the user may
-    have it."""
-    named = (entry for entry in files_for(user, release) if entry["name"] == REFUSED_FILE)
-    return next(named, None)
+    """The entry of the list of images that the export left out; None where there is none, or the
+    user may not have it."""
+    entries = files_for(user, release)
+    return next((entry for entry in entries if entry["name"] == REFUSED_FILE), None)
 
 
 def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | None:
-    """What the release's own certificate says, of the validation split alone where the user may not
-    see the test labels; None where there is none. Members as in `ReleaseCertificate`, with the
-    recall and the confidence in percent, rounded down, and `complete`.
+    """The release's own certificate, that of the validation split where the user may not see the
+    test labels; None where there is none. It has the members of `ReleaseCertificate`, the recall
+    and the confidence in percent, rounded down, and `complete`.
     """
     whole = labels_visible_to(user, release, "test")
     name = RELEASE_CERTIFICATE_FILE if whole else VAL_RELEASE_CERTIFICATE_FILE
@@ -173,16 +188,16 @@ def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | Non
     if path is None or not file_visible_to(user, release, Access.OPEN):
         return None
     with storage.reading(path) as file:
-        found: dict[str, Any] = json.load(file)
+        certificate: dict[str, Any] = json.load(file)
     percents = {
         f"{name}_percent": f"{floor(1000 * value + 1e-9) / 10:g}"
         for name, value in (
-            ("recall", found["recall_at_least"]),
-            ("confidence", found["confidence"]),
+            ("recall", certificate["recall_at_least"]),
+            ("confidence", certificate["confidence"]),
         )
         if value is not None
     }
-    return found | percents | {"complete": ReleaseCertificate(**found).complete}
+    return certificate | percents | {"complete": ReleaseCertificate(**certificate).complete}
 
 
 def access_of(entry: dict[str, Any]) -> Access:
@@ -191,10 +206,8 @@ def access_of(entry: dict[str, Any]) -> Access:
 
 
 def release_file_path(*, release: Release, name: str) -> Path | None:
-    """The path of a file of a release; None if the release isn't made, has no such file or lost it.
-
-    Only names that the release lists are looked for, so a name from outside leads nowhere else.
-    """
+    """The path of a file of a release; None if the release isn't made, doesn't list the name (so
+    that a name from outside leads nowhere else), or lost the file."""
     if release_file_entry(release=release, name=name) is None:
         return None
     path = release.directory / name
@@ -202,29 +215,29 @@ def release_file_path(*, release: Release, name: str) -> Path | None:
 
 
 def release_file_entry(*, release: Release, name: str) -> dict[str, Any] | None:
-    """What a made release lists of a file; None for other names."""
+    """The entry of a file in a made release's `file_list`; None for other names."""
     entries: list[dict[str, Any]] = release.file_list if release.files_ready else []
     return next((entry for entry in entries if entry["name"] == name), None)
 
 
 def archive_for(user: Any, release: Release) -> dict[str, Any] | None:
-    """Name, size and SHA-256 of the archive that the user may have: of all files, or of the open
+    """Name, size and SHA-256 of the archive that the user may have, of all files or of the open
     ones; None where there is none.
     """
     if not release.files_ready or not release.archive:
         return None
     if file_visible_to(user, release, Access.LABELS):
         return {key: release.archive[key] for key in ("name", "size", "sha256")}
-    found: dict[str, Any] | None = release.archive.get("open")
-    return found if file_visible_to(user, release, Access.OPEN) else None
+    archive: dict[str, Any] | None = release.archive.get("open")
+    return archive if file_visible_to(user, release, Access.OPEN) else None
 
 
 def file_groups_for(user: Any, release: Release) -> list[FileGroup]:
-    """A release's files by the format that wrote them, in the formats' order; those that the user
-    may not have are counted.
+    """A release's files by the format that wrote them, in the formats' order, with the number of
+    those that the user may not have.
     """
-    known = [(one.key, one.title, one.about) for one in all_formats()]
-    known += [
+    kinds = [(written.key, written.title, written.about) for written in all_formats()]
+    kinds += [
         (
             RELEASE_KEY,
             "About this release",
@@ -233,7 +246,7 @@ def file_groups_for(user: Any, release: Release) -> list[FileGroup]:
         (SNAPSHOT_KEY, "Snapshot", "What every other file was written from, in Parquet."),
     ]
     groups = []
-    for key, title, about in known:
+    for key, title, about in kinds:
         entries = [entry for entry in release.file_list if entry["format"] == key]
         seen = [entry for entry in entries if file_visible_to(user, release, access_of(entry))]
         if entries:

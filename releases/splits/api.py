@@ -15,7 +15,7 @@ from core.api.fields import NumberField, TextField, TruthField
 from labeling.lifecycle.serializers import BenchmarkField
 from labeling.lifecycle.splitting import LARGEST_SEED, queries_split, split_plan
 from labeling.queries.models import Query
-from releases.splits.selectors import released_queries_by_id
+from releases.selectors import released_queries_by_id
 
 
 class SplitWriteSerializer(serializers.Serializer[dict[str, Any]]):
@@ -103,12 +103,12 @@ class SplitView(APIView):
             "categories": plan.rows,
             "moved": [
                 {
-                    "query_id": one,
-                    "before": plan.before[one],
-                    "after": plan.after[one],
-                    "release": plan.released.get(one, ""),
+                    "query_id": query_id,
+                    "before": plan.before[query_id],
+                    "after": plan.after[query_id],
+                    "release": plan.released.get(query_id, ""),
                 }
-                for one in plan.moved
+                for query_id in plan.moved
             ],
             "fingerprint": plan.fingerprint,
         }

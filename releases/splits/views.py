@@ -13,23 +13,18 @@ from django.views.decorators.http import require_http_methods
 
 from core.access import Role, require_role
 from core.pages import refusal_in_message
-from labeling.lifecycle.splitting import (
-    LARGEST_SEED,
-    SplitPlan,
-    queries_split,
-    split_plan,
-)
+from labeling.lifecycle.splitting import LARGEST_SEED, queries_split, split_plan
 from labeling.queries.models import Benchmark
 from releases.making.labels import complete_queries
-from releases.splits.selectors import released_queries_by_id
+from releases.selectors import released_queries_by_id
 
-#: INQUIRE's: 50 of 250.
-USUAL = {"val_share": 0.2, "seed": 0, "stratify": True}
+#: INQUIRE's split: 50 of 250 for validation.
+DEFAULTS = {"val_share": 0.2, "seed": 0, "stratify": True}
 SHOWN_QUERIES = 50
 
 
 class SplitForm(forms.Form):
-    """How to draw."""
+    """How to draw the splits."""
 
     benchmark = forms.ModelChoiceField(
         Benchmark.objects.filter(screening=False),
@@ -61,22 +56,22 @@ class SplitForm(forms.Form):
 
     @property
     def choices(self) -> list[forms.BoundField]:
-        """The boxes to tick."""
+        """The check boxes."""
         return [self[name] for name in ("stratify", "redraw", "unfinished")]
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The fields of a form that is right, or the usual ones before any were sent."""
-        return self.cleaned_data if self.is_bound else USUAL
+        """The fields of a valid form, or the defaults before any were sent."""
+        return self.cleaned_data if self.is_bound else DEFAULTS
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
 def split_queries(request: HttpRequest) -> HttpResponse:
-    """Show what a draw would do, and do what was shown."""
+    """Show what a draw would change, and do the draw that was shown."""
     require_role(request.user, Role.ADMIN)
-    given = request.POST if request.method == "POST" else request.GET
-    form = SplitForm(given if "seed" in given else None, initial=USUAL, auto_id="split-%s")
+    sent = request.POST if request.method == "POST" else request.GET
+    form = SplitForm(sent if "seed" in sent else None, initial=DEFAULTS, auto_id="split-%s")
     released = released_queries_by_id()
     if request.method == "POST" and form.is_valid():
         with refusal_in_message(request):
@@ -97,22 +92,21 @@ def split_queries(request: HttpRequest) -> HttpResponse:
         "form": form,
         "complete": complete_queries().count(),
     }
-    shown = _shown(form, released)
-    if shown is not None:
+    # A form's draw, or the usual one before any was sent; none of a form with errors.
+    if form.is_valid() or not form.is_bound:
+        plan = split_plan(**form.chosen, released=released)
         context |= {
-            "plan": shown,
+            "plan": plan,
             "chosen": form.chosen.items(),
             "moved": [
-                (one, shown.before[one], shown.after[one], shown.released.get(one, ""))
-                for one in shown.moved[:SHOWN_QUERIES]
+                (
+                    query_id,
+                    plan.before[query_id],
+                    plan.after[query_id],
+                    plan.released.get(query_id, ""),
+                )
+                for query_id in plan.moved[:SHOWN_QUERIES]
             ],
-            "more_moved": max(len(shown.moved) - SHOWN_QUERIES, 0),
+            "more_moved": max(len(plan.moved) - SHOWN_QUERIES, 0),
         }
     return render(request, "releases/split.html", context)
-
-
-def _shown(form: SplitForm, released: dict[int, str]) -> SplitPlan | None:
-    """What would be done with the form's fields, or with the usual ones before any were sent."""
-    if form.is_bound and not form.is_valid():
-        return None
-    return split_plan(**form.chosen, released=released)

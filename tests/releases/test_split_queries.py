@@ -14,7 +14,7 @@ from labeling.lifecycle.services import query_create, query_update
 from labeling.lifecycle.splitting import SplitChanged, queries_split, split_plan
 from labeling.queries.models import Query
 from releases.models import Release
-from releases.splits.selectors import released_queries_by_id
+from releases.selectors import released_queries_by_id
 from tests.conftest import api_of, client_of, person
 from tests.releases.snapshots import header, write_snapshot
 from tests.releases.snapshots import query as snapshot_query
