@@ -19,7 +19,7 @@ from releases.snapshot.figures import (
 from releases.snapshot.manifest import counts_of
 from releases.snapshot.snapshot import Snapshot
 
-#: Of the numbers' form; stored ones of another are made anew.
+#: The version of the numbers' form; numbers stored in another form are computed again.
 FORM: Final = 4
 #: Lower ends of the bins of images per query; the last is open.
 COUNT_EDGES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -79,17 +79,17 @@ SELECT above, count(*) FILTER (gain = 3), count(*) FILTER (gain = 2), count(*) F
 def release_statistics(snapshot: Snapshot) -> Numbers:
     """Everything that the page shows, as JSON holds it.
 
-    form, queries {val, test}, pairs, relevant, images, judgments, annotators: counts; of pairs,
-        judgments and annotators None where an imported benchmark has none.
-    labeled, relevant_per_query: of all queries, see `summary`; labeled is None where pairs is.
+    form, queries {val, test}, pairs, relevant, images, judgments, annotators: counts; pairs,
+        judgments and annotators are None where an imported benchmark has none.
+    labeled, relevant_per_query: over all queries, see `summary`; labeled is None where pairs is.
     categories: [{supercategory, category, val, test}]; iconic_groups: [{iconic_group, val, test}],
-        with None for the group of queries of which it isn't known.
+        with None for queries whose group isn't known.
     map: {cells: [[south, west, images]] of CELL degrees, the fullest first; placed, unplaced}: each
         relevant image once, however many queries it is relevant for.
     seconds: `summary` of the judgments with a time, and `total`; None without any.
-    ranks: {at: RANKS, lines: [{name, queries, shares}]}, the share of a query's relevant images
-        that are at ranks up to each of `at`, as a mean over the queries with lists and relevant
-        images; the first line is of all of them, the others of each supercategory.
+    ranks: {at: RANKS, lines: [{name, queries, shares}]}: recall at each rank of `at` in the
+        candidate list, as a mean over the queries with lists and relevant images; the first line is
+        over all of these, the others over each supercategory.
     agreement: {pairs: judged by two people or more; same: the share of two judgments of a pair that
         say the same; alpha: Krippendorff's; see `release_reliability`; given: [[which labels, how
         many of the pairs]], most first}; None where judgments is.
@@ -162,9 +162,9 @@ def _ranks(snapshot: Snapshot) -> Numbers:
 
 
 def _agreement(snapshot: Snapshot) -> Numbers:
-    found = release_reliability(snapshot)
+    votes = release_reliability(snapshot)
     given = [list(row) for row in snapshot.sql(_LABELS_GIVEN).fetchall()]
-    return {"pairs": found.items, "same": found.raw, "alpha": found.alpha, "given": given}
+    return {"pairs": votes.items, "same": votes.raw, "alpha": votes.alpha, "given": given}
 
 
 def _people(snapshot: Snapshot) -> list[list[int | None]]:

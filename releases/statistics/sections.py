@@ -1,4 +1,4 @@
-"""What a release's statistics show: charts, what one sees in each, and its figures."""
+"""The sections of a release's statistics page: a chart, its message in words, and its figures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from core.geo_grid import CELL
 from core.world_map import dots
 from labeling.judging.grades import GRADES
+from releases.formats.writing import counted
 from releases.statistics.drawing import MOST_LINES, bars, histogram, lines, stacked
 from releases.statistics.numbers import Numbers
 
@@ -23,7 +24,7 @@ class Section:
     key: str
     title: str
     says: str
-    """What one sees, in a sentence or two."""
+    """The chart's message, in a sentence or two."""
     chart: SafeString = field(default_factory=SafeString)
     headings: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
@@ -136,8 +137,8 @@ def _categories(rows: list[Numbers]) -> Section:
         return Section("categories", title, "There are no queries in this release.")
     above = len({row["supercategory"] for row in rows})
     says = (
-        f"The queries are of {len(rows)} {_plural(len(rows), 'category', 'categories')} under "
-        f"{above} {_plural(above, 'supercategory', 'supercategories')}; {_most(rows, 'category')}."
+        f"The queries are of {counted(len(rows), 'category', 'categories')} under "
+        f"{counted(above, 'supercategory', 'supercategories')}; {_most(rows, 'category')}."
     )
     return Section(
         key="categories",
@@ -176,10 +177,6 @@ def _groups(rows: list[Numbers]) -> Section:
     )
 
 
-def _plural(count: int, one: str, many: str) -> str:
-    return one if count == 1 else many
-
-
 def _ranks(numbers: Numbers) -> Section:
     title = "Relevant images found against rank"
     if not numbers["lines"]:
@@ -215,8 +212,7 @@ def _map(numbers: Numbers) -> Section:
     shown = numbers["placed"] + numbers["unplaced"]
     says = (
         f"Of {shown:,} relevant images {numbers['placed']:,} have a place. A dot stands for "
-        f"{CELL}° by {CELL}°; the largest holds {cells[0][2]:,} "
-        f"{_plural(cells[0][2], 'image', 'images')}."
+        f"{CELL}° by {CELL}°; the largest holds {counted(cells[0][2], 'image', 'images')}."
     )
     left_out = len(cells) - MOST_CELLS
     return Section(
@@ -247,8 +243,8 @@ def _agreement(numbers: Numbers | None) -> Section:
     if not numbers["pairs"]:
         return Section("agreement", title, "No image was judged by two people for the same query.")
     says = (
-        f"{numbers['pairs']:,} {_plural(numbers['pairs'], 'pair', 'pairs')} of query and image "
-        f"{_plural(numbers['pairs'], 'was', 'were')} judged by two people or more. Of two "
+        f"{counted(numbers['pairs'], 'pair', 'pairs')} of query and image "
+        f"{'was' if numbers['pairs'] == 1 else 'were'} judged by two people or more. Of two "
         f"judgments of a pair {_percent(numbers['same'])} say the same, with unsure as not "
         "relevant."
     )
@@ -256,7 +252,7 @@ def _agreement(numbers: Numbers | None) -> Section:
         says += f" Krippendorff’s alpha is {numbers['alpha']:.2f} (1: perfect, 0: as by chance)."
     words = {"relevant": "relevant", "not_relevant": "not relevant", "unsure": "unsure"}
     rows = [
-        (" and ".join(words.get(one, one) for one in labels), count)
+        (" and ".join(words.get(label, label) for label in labels), count)
         for labels, count in numbers["given"]
     ]
     return Section(
@@ -273,7 +269,7 @@ def _people(bins: list[list[int]]) -> Section:
     people, judgments, approved = (sum(column) for column in list(zip(*bins, strict=True))[2:])
     title = "Annotators"
     says = (
-        f"{people:,} {_plural(people, 'person', 'people')} made {judgments:,} judgments on pairs "
+        f"{counted(people, 'person', 'people')} made {judgments:,} judgments on pairs "
         f"that two people or more judged. {approved:,} agree with the label and are approved, "
         f"{judgments - approved:,} are rejected: {_percent(approved / judgments)} agreement."
     )
@@ -283,7 +279,7 @@ def _people(bins: list[list[int]]) -> Section:
         title=title,
         says=says,
         chart=bars(
-            [(name, one[3]) for name, one in zip(names, bins, strict=True)],
+            [(name, judgments) for name, (_, _, _, judgments, _) in zip(names, bins, strict=True)],
             x="judgments of people with so many",
             label=f"{title}. {says}",
         ),
@@ -291,13 +287,10 @@ def _people(bins: list[list[int]]) -> Section:
         rows=[
             [
                 name,
-                f"{who:,}",
-                f"{made:,}",
-                f"{right:,}",
-                f"{made - right:,}",
-                _percent(right / made),
+                *(f"{count:,}" for count in (people, judgments, approved, judgments - approved)),
+                _percent(approved / judgments),
             ]
-            for name, (_, _, who, made, right) in zip(names, bins, strict=True)
+            for name, (_, _, people, judgments, approved) in zip(names, bins, strict=True)
         ],
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -23,8 +22,8 @@ from releases.statistics.sections import sections
 @login_required
 @require_safe
 def statistics(request: HttpRequest, pk: int) -> HttpResponse:
-    """Charts of what a release holds; of its validation split alone where the labels of the other
-    are hidden from the reader."""
+    """Charts of a release; of its validation split alone where the labels of the test split are
+    hidden from the reader."""
     require_evaluator(request.user)
     release = get_object_or_404(selectors.releases(), pk=pk)
     if not release.files_ready:
@@ -48,11 +47,7 @@ def statistics_of(snapshot: Snapshot) -> Numbers:
     except (OSError, ValueError, AttributeError):
         pass
     numbers = release_statistics(snapshot)
-    _store(path, json.dumps(numbers))
-    return numbers
-
-
-def _store(path: Path, text: str) -> None:
-    """Store the numbers; a full disk costs only time."""
+    # A full disk costs only time.
     with suppress(OSError), whole_file(path, durable=False) as file:
-        file.write(text.encode())
+        file.write(json.dumps(numbers).encode())
+    return numbers
