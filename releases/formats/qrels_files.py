@@ -2,9 +2,9 @@
 
 TREC lines are `query_id 0 image_id relevance`, separated by blanks. BEIR files have a header with
 the columns query-id, corpus-id and score, separated by tabs. Ids may be any text without blanks. A
-relevance above 0 is relevant, and to nDCG and ERR its gain; 0 says that the image was judged and
-isn't relevant. A negative one is none: `evaluate` takes the image for not judged, as trec_eval does
-to bpref. Whole numbers may be written as pandas does: `1.0`.
+relevance above 0 is relevant, and is the gain in nDCG and ERR; 0 means judged and not relevant. An
+image with a negative relevance counts as not judged in `evaluate`, as in trec_eval's bpref. Whole
+numbers may be written as pandas does: `1.0`.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class TextIds:
         self._numbers: dict[str, int] = {}
 
     def number(self, text: str) -> int:
-        """The number of an id, a new one where it is met first."""
+        """The number of an id; a new id gets the next number."""
         return self._numbers.setdefault(text, len(self._numbers))
 
     def number_of(self, value: object) -> int | None:
-        """The number of an id in a run file, which JSON may hold as a number; None for what is no
-        id."""
+        """The number of an id in a run file, which JSON may hold as a number; None for a value that
+        isn't an id."""
         text = value if isinstance(value, str) else json.dumps(value)
         return self.number(text) if text and not text.isspace() else None
 
     def in_order(self) -> tuple[npt.NDArray[np.int64], list[str]]:
-        """(n,) the place of each number's id among all, and the ids by place: whole numbers by
-        their size, then the others by their text."""
+        """(n,) the position of each number's id among all sorted ids, and the sorted ids: whole
+        numbers by their size, then the others by their text."""
         texts = list(self._numbers)
         order = sorted(range(len(texts)), key=lambda number: _key(texts[number]))
         places = np.empty(len(texts), dtype=np.int64)
@@ -67,7 +67,7 @@ def read_qrels(
     for line, query, image, relevance in qrels_rows(file, name=name, errors=errors):
         pair = queries.number(query), images.number(image)
         if pair in relevances:
-            message = f"{image[:_SHOWN]} stands twice for the query {query[:_SHOWN]}"
+            message = f"{image[:_SHOWN]} is listed twice for query {query[:_SHOWN]}"
             errors.append(RowError(name, line, "image_id", message))
         relevances[pair] = relevance
     if not relevances and not errors:
@@ -82,7 +82,7 @@ def qrels_rows(
     is added to `errors`: a wrong number of fields, a relevance that is no whole number. With
     MAX_ERRORS of them the reading ends.
     """
-    wanted = TREC_FIELDS
+    field_count = TREC_FIELDS
     begun = False
     try:
         for line, text in text_lines(file):
@@ -90,9 +90,9 @@ def qrels_rows(
             if not fields:
                 continue
             if tuple(fields) == BEIR_HEADER and not begun:
-                wanted = len(BEIR_HEADER)
-            elif len(fields) != wanted:
-                message = f"{len(fields)} fields where {wanted} are needed"
+                field_count = len(BEIR_HEADER)
+            elif len(fields) != field_count:
+                message = f"{len(fields)} fields where {field_count} are needed"
                 errors.append(RowError(name, line, "", message))
             elif not (whole := _WHOLE.fullmatch(fields[-1])):
                 message = f"{fields[-1][:_SHOWN]!r} is not a whole number"

@@ -59,7 +59,7 @@ def is_beir(directory: Path) -> bool:
 
 
 def read_beir(directory: Path, errors: list[RowError]) -> Layout:
-    """Read a benchmark whole; what is wrong goes to `errors`, by file, line and key. OSError: a
+    """Read a benchmark whole; adds what is wrong to `errors`, by file, line and key. OSError: a
     file can't be read."""
     reader = _Reader(directory, errors)
     reader.read_qrels()
@@ -96,12 +96,12 @@ class _Reader:
         count = 0
         for split, names in QRELS_NAMES.items():
             files = [f"{QRELS_FOLDER}/{name}.tsv" for name in names]
-            there = [name for name in files if (self._directory / name).is_file()]
-            count += len(there)
-            if len(there) > 1:
-                message = f"which of {', '.join(there)} is meant? Leave one of them"
+            present = [name for name in files if (self._directory / name).is_file()]
+            count += len(present)
+            if len(present) > 1:
+                message = f"which of {', '.join(present)} is meant? Leave one of them"
                 self._wrong(QRELS_FOLDER, 1, "", message)
-            for name in there[:1]:
+            for name in present[:1]:
                 with open_regular(self._directory / name) as file:
                     for row in qrels_rows(file, name=name, errors=self._errors):
                         self._add(*row, name, split)
@@ -110,8 +110,8 @@ class _Reader:
             self._wrong(QRELS_FOLDER, 1, "", message)
 
     def _add(self, line: int, query: str, image: str, score: int, name: str, split: str) -> None:
-        query_id = self._whole(query, name, line, "query-id")
-        image_id = self._whole(image, name, line, "corpus-id")
+        query_id = self._whole_number(query, name, line, "query-id")
+        image_id = self._whole_number(image, name, line, "corpus-id")
         if query_id is None or image_id is None:
             return
         place = self._places.setdefault(query_id, (name, line))
@@ -124,30 +124,30 @@ class _Reader:
 
     def read_queries(self) -> list[LayoutQuery]:
         """The queries of the benchmark, by id."""
-        found: dict[int, LayoutQuery] = {}
+        by_id: dict[int, LayoutQuery] = {}
         counts: Counter[str] = Counter()
         for line, query in self._objects(QUERIES_FILE):
             fields = self._fields(line, query)
-            query_id = self._whole(fields["query_id"], QUERIES_FILE, line, "_id")
+            query_id = self._whole_number(fields["query_id"], QUERIES_FILE, line, "_id")
             if query_id is None:
                 continue
             split = fields["split"] = self._splits.get(query_id) or fields["split"]
             if split not in SPLITS:
                 continue
             row, problems = query_row(line, fields, split, vocabulary=False)
-            if query_id in found:
-                first = found[query_id].query.line
+            if query_id in by_id:
+                first = by_id[query_id].query.line
                 problems.append(("query_id", f"{query_id} is on line {first} too"))
             for column, message in problems:
                 self._wrong(QUERIES_FILE, line, _KEYS.get(column, column), message)
-            found[query_id] = LayoutQuery(query=row, row=counts[split])
+            by_id[query_id] = LayoutQuery(query=row, row=counts[split])
             counts[split] += 1
-        if not found and not self._errors:
+        if not by_id and not self._errors:
             self._wrong(QUERIES_FILE, 1, "", "no query here is of the benchmark")
         for query_id, (name, line) in self._places.items():
-            if query_id not in found:
+            if query_id not in by_id:
                 self._wrong(name, line, "query-id", f"{query_id} isn't in {QUERIES_FILE}")
-        return [found[query_id] for query_id in sorted(found)]
+        return [by_id[query_id] for query_id in sorted(by_id)]
 
     def _fields(self, line: int, query: dict[str, Any]) -> dict[str, str]:
         """A query by the columns of a file of queries."""
@@ -189,7 +189,7 @@ class _Reader:
             layout.add_paths(pa.table({"image_id": ids, "file_name": names}))
 
     def _objects(self, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-        """(line, object) of each line that isn't blank; with MAX_ERRORS the reading ends."""
+        """(line, object) of each line that isn't blank; reading ends with MAX_ERRORS errors."""
         with open_regular(self._directory / name) as file:
             try:
                 for line, text in text_lines(file):
@@ -208,7 +208,7 @@ class _Reader:
             except Unreadable as error:
                 self._wrong(name, error.line, "", str(error))
 
-    def _whole(self, text: str, name: str, line: int, key: str) -> int | None:
+    def _whole_number(self, text: str, name: str, line: int, key: str) -> int | None:
         number = id_of(text)
         if number is None:
             says = "is not a whole number, as ids of an import are; `evaluate` takes any text"
@@ -222,5 +222,5 @@ class _Reader:
 
 def _id_text(value: dict[str, Any]) -> str:
     """The `_id`, which some write as a number."""
-    found = value.get("_id", "")
-    return found if isinstance(found, str) else json.dumps(found)
+    text = value.get("_id", "")
+    return text if isinstance(text, str) else json.dumps(text)

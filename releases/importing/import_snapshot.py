@@ -1,4 +1,4 @@
-"""The snapshot of an existing benchmark: what its files say, with what the corpus knows of its
+"""Writing the snapshot of an existing benchmark, from its files and from the corpus's rows of its
 images."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from core.jobs.kinds import JobFailed
 from core.sql import repeatable_read
-from releases.importing.layout import Effort, Layout, LayoutQuery
+from releases.importing.layout import Layout, LayoutQuery
 from releases.making import fixed_lists
 from releases.making.images import Corpus, released_images, web_address
 from releases.making.images import corpus as corpus_now
@@ -65,35 +65,37 @@ IMAGES_STEP: Final = "Images"
 CORPUS_STEP: Final = "Corpus fingerprint"
 STEPS: Final = (QUERIES_STEP, PAIRS_STEP, FIXED_STEP, IMAGES_STEP, CORPUS_STEP)
 IMAGES_AT_A_TIME: Final = 5000
-_NOTHING: Final = Corpus(images=0, species=0, fingerprint="")
-_NO_EFFORT: Final = Effort(annotators=0, seconds=0.0)
+_NO_CORPUS: Final = Corpus(images=0, species=0, fingerprint="")
+#: The fields of a query that only the snapshot of a release has.
+_OWN_FIELDS: Final = ("model", "list_depth", "list_size", "list_total", "list_checksum",
+                      "left_open", "completion_reason", "grades")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusImages:
-    """Which images of the corpus may be the benchmark's: those with its id, where its path or
-    the data set says that it is the same."""
+    """Which images of the corpus may be the benchmark's: those with its ids whose path or data set
+    confirms it."""
 
     used: bool = True
-    """False: none of them."""
+    """False for none of them."""
     data_set: str = ""
     """The data set whose ids the benchmark's image ids are; empty where the user named none."""
 
 
 @dataclass(slots=True)
-class ImagesFound:
-    """How many of the benchmark's images are in the corpus, and what says so."""
+class ImageMatches:
+    """How many of the benchmark's images are in the corpus, by what identifies them."""
 
     by_path: int = 0
     by_data_set: int = 0
     absent: int = 0
-    """Not in the corpus, as far as the files and the data set's name say."""
+    """Not in the corpus, as far as the files and the data set's name tell."""
     others: int = 0
-    """Of those, ids that the corpus has for another image."""
+    """How many of the absent have an id that the corpus has for another image."""
 
     @property
     def named(self) -> int:
-        """By the benchmark's files."""
+        """Images that the benchmark's files name."""
         return self.here + self.absent
 
     @property
@@ -112,22 +114,24 @@ def snapshot_import(
     layout: Layout,
     directory: Path,
     corpus_images: CorpusImages,
-    found: ImagesFound,
+    matches: ImageMatches,
     progress: Progress,
 ) -> None:
-    """Write the snapshot of a benchmark that is imported into an empty directory; `found` counts.
+    """Write the snapshot of a benchmark that is imported into an empty directory; counts its images
+    into `matches`.
 
     The fixed lists are those of the release's `rerank_model`, if it has one, else those of the
-    files. Without one, a release made by this application, unchanged, keeps its snapshot's tables.
-    JobFailed: a list can't be made.
+    files. Without a `rerank_model`, an unchanged release of this application keeps the tables of
+    its snapshot. JobFailed: a list can't be made.
     """
-    if layout.whole and not release.options.get("rerank_model"):
-        _take_over(release, layout, layout.whole, directory, corpus_images, found, progress)
+    snapshot = layout.intact_snapshot
+    if snapshot and not release.options.get("rerank_model"):
+        _copy_snapshot(release, layout, snapshot, directory, corpus_images, matches, progress)
         return
     writer = SnapshotWriter(directory)
     efforts = layout.efforts()
     with progress.step(QUERIES_STEP, len(layout.queries)):
-        writer.table("queries", (_query(one, layout, efforts) for one in layout.queries))
+        writer.table("queries", (_query(read, layout, efforts) for read in layout.queries))
     with progress.step(PAIRS_STEP):
         writer.arrow("pairs", layout.pairs)
         writer.arrow("judgments", layout.judgments)
@@ -139,21 +143,21 @@ def snapshot_import(
                 writer.arrow("fixed", layout.fixed)
             else:
                 with writer.rows("fixed") as write:
-                    for one in _ranked(layout, model):
-                        write(one)
-                        listed.add(one.image_id)
-                        count(one.rank == 1)
+                    for fixed in _ranked(layout, model):
+                        write(fixed)
+                        listed.add(fixed.image_id)
+                        count(fixed.rank == 1)
         with (
             progress.step(IMAGES_STEP, len(layout.images)) as count,
             writer.rows("images") as write,
         ):
-            for image in _images_and(listed, layout, corpus_images, found):
+            for image in _images_with(listed, layout, corpus_images, matches):
                 write(image)
                 count(1)
-        if model and not found.whole:
+        if model and not matches.whole:
             raise JobFailed("Images of the benchmark have left the corpus meanwhile.")
         with progress.step(CORPUS_STEP):
-            facts = _facts(release, found)
+            facts = _facts(release, matches)
     own = layout.header
     rerank_model = model.name if model else ""
     if not rerank_model and len(layout.fixed):
@@ -165,45 +169,46 @@ def snapshot_import(
             rerank_model=rerank_model,
             consensus=_rule(layout),
             annotators=layout.annotators or None,
-            negatives_known={one.query.split for one in layout.queries} <= layout.judged_splits,
+            negatives_known={read.query.split for read in layout.queries} <= layout.judged_splits,
         )
     )
 
 
-def _take_over(
+def _copy_snapshot(
     release: Release,
     layout: Layout,
-    whole: Snapshot,
+    snapshot: Snapshot,
     directory: Path,
     corpus_images: CorpusImages,
-    found: ImagesFound,
+    matches: ImageMatches,
     progress: Progress,
 ) -> None:
-    """Copy the tables of a snapshot, without what was taken down here of its images."""
+    """Copy the tables of a snapshot, with the personal columns of images blank that were taken down
+    here."""
     for title in (QUERIES_STEP, PAIRS_STEP, FIXED_STEP):
         with progress.step(title):
             pass
     with progress.step(IMAGES_STEP):
-        for path in filter(Path.exists, map(whole.path, TABLES)):
+        for path in filter(Path.exists, map(snapshot.path, TABLES)):
             shutil.copyfile(path, directory / path.name)
         ids = layout.images["image_id"].to_pylist()
-        gone = set(ImageTakedown.objects.values_list("pk", flat=True)).intersection(ids)
-        if gone:
-            table = whole.path("images")
-            images_write(table, directory / table.name, sorted(gone))
-        _images_count(layout, corpus_images, found)
+        taken_down = set(ImageTakedown.objects.values_list("pk", flat=True)).intersection(ids)
+        if taken_down:
+            table = snapshot.path("images")
+            images_write(table, directory / table.name, sorted(taken_down))
+        _count_matches(layout, corpus_images, matches)
     with progress.step(CORPUS_STEP):
-        facts = _facts(release, found)
-    own = whole.header
+        facts = _facts(release, matches)
+    own = snapshot.header
     if own.origin != Release.Origin.IMPORTED:
         facts["consensus"] = _rule(layout)
     SnapshotWriter(directory).header(replace(own, **facts))
 
 
-def _facts(release: Release, found: ImagesFound) -> dict[str, Any]:
-    """What the header says of the import itself."""
-    # Of a corpus that has only some of the images, nothing follows for the benchmark.
-    corpus = corpus_now() if found.whole else _NOTHING
+def _facts(release: Release, matches: ImageMatches) -> dict[str, Any]:
+    """The header's facts about the import itself."""
+    # A corpus that has only some of the images says nothing about the benchmark.
+    corpus = corpus_now() if matches.whole else _NO_CORPUS
     return {
         "name": release.name,
         "version": release.version,
@@ -215,30 +220,30 @@ def _facts(release: Release, found: ImagesFound) -> dict[str, Any]:
         "corpus_species": corpus.species,
         "corpus_fingerprint": corpus.fingerprint,
         "matched": {
-            "path": found.by_path,
-            "data_set": found.by_data_set,
-            "absent": found.absent,
+            "path": matches.by_path,
+            "data_set": matches.by_data_set,
+            "absent": matches.absent,
         },
         "include_images": bool(release.options.get("include_images")),
         "test_labels": release.test_labels,
     }
 
 
-def images_here(layout: Layout, corpus_images: CorpusImages) -> ImagesFound:
+def images_here(layout: Layout, corpus_images: CorpusImages) -> ImageMatches:
     """How many of the benchmark's images are in the corpus."""
-    found = ImagesFound()
-    _images_count(layout, corpus_images, found)
-    return found
+    matches = ImageMatches()
+    _count_matches(layout, corpus_images, matches)
+    return matches
 
 
-def _images_count(layout: Layout, corpus_images: CorpusImages, found: ImagesFound) -> None:
-    """Count the benchmark's images that are in the corpus into `found`."""
-    for _ in _images(layout, corpus_images, found):
+def _count_matches(layout: Layout, corpus_images: CorpusImages, matches: ImageMatches) -> None:
+    """Count the benchmark's images that are in the corpus into `matches`."""
+    for _ in _images(layout, corpus_images, matches):
         pass
 
 
 def _ranked(layout: Layout, model: EmbeddingModel) -> Iterator[FixedImage]:
-    texts = [(one.query.query_id, one.query.query_text) for one in layout.queries]
+    texts = [(read.query.query_id, read.query.query_text) for read in layout.queries]
     try:
         for fixed in fixed_lists.fixed_lists(model, texts):
             yield from fixed
@@ -255,9 +260,11 @@ def _rule(layout: Layout) -> str:
     return QRELS_RULE if len(layout.negatives) else CONSENSUS_RULE
 
 
-def _query(one: LayoutQuery, layout: Layout, efforts: dict[int, Effort]) -> SnapshotQuery:
-    query = one.query
-    effort = efforts.get(query.query_id, _NO_EFFORT)
+def _query(
+    read: LayoutQuery, layout: Layout, efforts: dict[int, tuple[int, float]]
+) -> SnapshotQuery:
+    query = read.query
+    annotators, seconds = efforts.get(query.query_id, (0, 0.0))
     own = layout.own_queries.get(query.query_id)
     return SnapshotQuery(
         query_id=query.query_id,
@@ -272,56 +279,51 @@ def _query(one: LayoutQuery, layout: Layout, efforts: dict[int, Effort]) -> Snap
         scientific_terms=own.scientific_terms
         if query.scientific_terms is None and own
         else query.scientific_terms,
-        model=own.model if own else "",
-        list_depth=own.list_depth if own else 0,
-        list_size=own.list_size if own else 0,
-        list_total=own.list_total if own else 0,
-        list_checksum=own.list_checksum if own else "",
-        annotators=effort.annotators,
-        seconds=effort.seconds,
+        annotators=annotators,
+        seconds=seconds,
         index=query.index,
-        row=one.row,
-        left_open=own.left_open if own else "",
-        completion_reason=own.completion_reason if own else "",
-        grades=own.grades if own else layout.grades,
+        row=read.row,
+        **(
+            {name: getattr(own, name) for name in _OWN_FIELDS} if own else {"grades": layout.grades}
+        ),
     )
 
 
-def _images_and(
-    listed: set[int], layout: Layout, corpus_images: CorpusImages, found: ImagesFound
+def _images_with(
+    listed: set[int], layout: Layout, corpus_images: CorpusImages, matches: ImageMatches
 ) -> Iterator[SnapshotImage]:
-    """Every image of the benchmark, and of the corpus those that a list names besides; by id."""
-    named = _images(layout, corpus_images, found)
+    """Every image of the benchmark, and the corpus's images `listed`, by id."""
+    named = _images(layout, corpus_images, matches)
     more = released_images(sorted(listed))
     last = -1
     for image in merge(named, more, key=attrgetter("image_id")):
-        # The merge is stable, so that the benchmark's own comes first of two.
+        # The merge is stable, so of two with the same id the benchmark's own comes first.
         if image.image_id != last:
             yield image
         last = image.image_id
 
 
 def _images(
-    layout: Layout, corpus_images: CorpusImages, found: ImagesFound
+    layout: Layout, corpus_images: CorpusImages, matches: ImageMatches
 ) -> Iterator[SnapshotImage]:
-    """Every image by id, with what the corpus says of those that it has."""
+    """Every image of the benchmark by id, with the corpus's details of those that it has."""
     for part in layout.image_parts(IMAGES_AT_A_TIME):
         known = {}
         if corpus_images.used:
-            known = {one.image_id: one for one in released_images(list(part))}
+            known = {image.image_id: image for image in released_images(list(part))}
         for image_id, details in part.items():
             path = details.pop("path")
             image = known.get(image_id)
             if image is not None and _same_path(path, image.file_name):
-                found.by_path += 1
+                matches.by_path += 1
             elif image is not None and _same_source(path, image, corpus_images.data_set):
-                found.by_data_set += 1
+                matches.by_data_set += 1
             else:
-                found.absent += 1
-                found.others += image is not None
+                matches.absent += 1
+                matches.others += image is not None
                 image = None
-            # What the benchmark itself says goes first, so that its files come out as they went in.
-            known_image = image or _unknown(image_id)
+            # The benchmark's own details go first, so that its files come out as they went in.
+            known_image = image or SnapshotImage(image_id)
             yield replace(
                 known_image,
                 file_name=path or known_image.file_name,
@@ -331,8 +333,9 @@ def _images(
 
 
 def _same_path(path: str, file_name: str) -> bool:
-    """Whether a benchmark's path is that of the corpus's image with its id: equal, or the end of
-    the other with at least a folder, since a file's name alone often says no more than the id."""
+    """Whether a benchmark's path is that of the corpus's image with its id: both are equal, or one
+    is the end of the other and has at least a folder, since a file's name alone often says no more
+    than the id."""
     ours, theirs = PurePosixPath(file_name).parts, PurePosixPath(path).parts
     shorter = min(len(ours), len(theirs))
     if not path or (shorter < 2 and len(ours) != len(theirs)):
@@ -341,35 +344,7 @@ def _same_path(path: str, file_name: str) -> bool:
 
 
 def _same_source(path: str, image: SnapshotImage, data_set: str) -> bool:
-    """Whether the corpus's image has the benchmark's id in the data set that the user named; a path
-    whose file is called otherwise contradicts that."""
+    """Whether the corpus's image has the benchmark's id in the data set that the user named, and
+    the benchmark has no path with another file name."""
     own_id = image.dataset == data_set and image.source_id == str(image.image_id)
     return own_id and PurePosixPath(path).name in ("", PurePosixPath(image.file_name).name)
-
-
-def _unknown(image_id: int) -> SnapshotImage:
-    return SnapshotImage(
-        image_id=image_id,
-        dataset="",
-        source_id="",
-        file_name="",
-        sha256="",
-        width=0,
-        height=0,
-        scientific_name="",
-        vernacular_name="",
-        kingdom="",
-        phylum="",
-        class_name="",
-        order="",
-        family="",
-        genus="",
-        iconic_group="",
-        license="",
-        license_url="",
-        rights_holder="",
-        observed_at="",
-        latitude=None,
-        longitude=None,
-        location_uncertainty=None,
-    )

@@ -29,13 +29,13 @@ from releases.snapshot.snapshot import (
 
 _ROWS_AT_A_TIME: Final = 5000
 _PAIR: Final = ["query_id", "image_id"]
-#: Where a row is: file and line.
-_PLACE: Final = [pa.field("file", pa.string()), pa.field("line", pa.int64())]
+#: The columns that say where a row was read: file and line.
+_ORIGIN: Final = [pa.field("file", pa.string()), pa.field("line", pa.int64())]
 
 
 def _nullable(row_type: type) -> list[pa.Field]:
     """The columns of a snapshot's table, as joins make them."""
-    return [one.with_nullable(True) for one in schema_of(row_type)]
+    return [column.with_nullable(True) for column in schema_of(row_type)]
 
 
 #: What a fixed list says of an image besides its path, by the names of `SnapshotImage`.
@@ -49,12 +49,17 @@ DETAILS: Final = {
     "rights_holder": pa.string(),
 }
 ANNOTATIONS: Final = pa.schema(
-    [*((name, pa.int64()) for name in _PAIR), ("path", pa.string()), *_PLACE, ("grade", pa.int64())]
+    [
+        *((name, pa.int64()) for name in _PAIR),
+        ("path", pa.string()),
+        *_ORIGIN,
+        ("grade", pa.int64()),
+    ]
 )
-JUDGMENTS: Final = pa.schema([*_nullable(JudgmentRow), *_PLACE])
+JUDGMENTS: Final = pa.schema([*_nullable(JudgmentRow), *_ORIGIN])
 LISTED: Final = pa.schema(
     [*_nullable(FixedImage), ("relevant", pa.bool_()), ("judged", pa.bool_()),
-     ("path", pa.string()), *DETAILS.items(), *_PLACE]
+     ("path", pa.string()), *DETAILS.items(), *_ORIGIN]
 )  # fmt: skip
 
 #: Each check selects file, line and column of what is wrong, a message, and the values in it.
@@ -68,7 +73,7 @@ _REPEATED_NEGATIVES: Final = """
 WITH pairs AS (
     SELECT *, false AS negative FROM annotations UNION ALL SELECT *, true FROM negatives
 )
-SELECT file, line, 'corpus-id', 'image {} stands twice for the query {}', image_id, query_id
+SELECT file, line, 'corpus-id', 'image {} is listed twice for query {}', image_id, query_id
   FROM pairs
 QUALIFY row_number() OVER (PARTITION BY query_id, image_id ORDER BY negative, place) > 1
     AND negative
@@ -191,19 +196,11 @@ SELECT image_id, coalesce(path, '') AS path, {", ".join(DETAILS)}
 
 @dataclass(frozen=True, slots=True)
 class LayoutQuery:
-    """A query, and its place in its file."""
+    """A query, and its position in its file."""
 
     query: QueryRow
     row: int
     """Its place, from 0, among the queries of its split in the files' order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """What was put into the labels of a query."""
-
-    annotators: int
-    seconds: float
 
 
 class Rows:
@@ -229,8 +226,8 @@ class Rows:
         if self._waiting:
             columns = zip(*self._waiting, strict=True)
             arrays = [
-                pa.array(values, type=one.type)
-                for values, one in zip(columns, self._schema, strict=True)
+                pa.array(values, type=column.type)
+                for values, column in zip(columns, self._schema, strict=True)
             ]
             self._batches.append(pa.record_batch(arrays, schema=self._schema))
             self._waiting.clear()
@@ -238,8 +235,8 @@ class Rows:
 
 @dataclass
 class Layout:
-    """A benchmark. The first three tables are as its files have them; `validate_and_join` makes the
-    others."""
+    """A benchmark. Its files give `annotations`, `judgments`, `fixed` and `negatives`;
+    `validate_and_join` makes `pairs` and `images` of them."""
 
     queries: list[LayoutQuery]
     """By query id."""
@@ -252,21 +249,23 @@ class Layout:
     negatives: pa.Table = field(default_factory=ANNOTATIONS.empty_table)
     """ANNOTATIONS: pairs that were judged not relevant, of a benchmark without single judgments."""
     judged_splits: set[str] = field(default_factory=set)
-    """Of whose queries every judgment is in the files."""
+    """The splits whose judgments are all in the files."""
     grades: str = ""
-    """Which of four grades are relevant, where the annotations have some, for every query."""
+    """Which of the four grades are relevant, for every query; empty where the annotations have
+    none."""
     header: Header | None = None
-    """Of the snapshot that goes along with a release made by this application."""
+    """The header of the snapshot in the directory, where the files are a release of this
+    application."""
     own_queries: dict[int, SnapshotQuery] = field(default_factory=dict)
-    """The same snapshot's queries."""
-    whole: Snapshot | None = None
-    """The same snapshot, where all files are as its release's manifest has them: then its tables
-    are the import's."""
+    """That snapshot's queries."""
+    intact_snapshot: Snapshot | None = None
+    """That snapshot, where all files are those of the release's manifest: the import then copies
+    its tables."""
     duplicates: int = 0
     """Annotations that repeat a pair."""
     pairs: pa.Table = field(default_factory=lambda: schema_of(Pair).empty_table())
-    """Each relevant or judged pair, as `Pair`, by query id and image id; without votes where no
-    judgment is of it."""
+    """Each relevant or judged pair, as `Pair`, by query id and image id; 0 votes where its
+    judgments aren't known."""
     images: pa.Table = field(default_factory=lambda: pa.table({}))
     """image_id, path (empty where no file has one), DETAILS (all null where no list has the image);
     by image id."""
@@ -274,33 +273,34 @@ class Layout:
     @property
     def ships_test_labels(self) -> bool:
         """Whether the files name a relevant image of a test query."""
-        test = [one.query.query_id for one in self.queries if one.query.split == "test"]
-        return bool(np.isin(self.annotations["query_id"], test).any())
+        return bool(np.isin(self.annotations["query_id"], self._query_ids({"test"})).any())
 
     @property
     def annotators(self) -> int:
-        """How many people judged."""
+        """How many people made the judgments."""
         return len(self.judgments["annotator"].unique())
 
-    def efforts(self) -> dict[int, Effort]:
-        """What was put into each query that has judgments."""
+    def efforts(self) -> dict[int, tuple[int, float]]:
+        """(annotators, seconds) of the judgments of each query that has any."""
         groups = self.judgments.group_by("query_id").aggregate(
             [("annotator", "count_distinct"), ("seconds", "sum")]
         )
         return {
-            row["query_id"]: Effort(row["annotator_count_distinct"], row["seconds_sum"])
+            row["query_id"]: (row["annotator_count_distinct"], row["seconds_sum"])
             for row in groups.to_pylist()
         }
 
     def gains(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
         """(n,) the gains of the pairs, as `Snapshot.gains` has them."""
-        queries = self.own_queries.values()
         graded = (
-            [one.query.query_id for one in self.queries]
+            [read.query.query_id for read in self.queries]
             if self.grades
-            else [one.query_id for one in queries if one.grades]
+            else [query.query_id for query in self.own_queries.values() if query.grades]
         )
         return gains_of(self.pairs, graded) if graded else None
+
+    def _query_ids(self, splits: set[str]) -> list[int]:
+        return [read.query.query_id for read in self.queries if read.query.split in splits]
 
     def paths(self) -> Iterator[tuple[int, str]]:
         """(image id, path) of each image by id; the path is empty where no file has one."""
@@ -319,20 +319,18 @@ class Layout:
             yield part
 
     def validate_and_join(self, errors: list[RowError]) -> None:
-        """Check the tables against themselves and each other, and put together pairs and images.
+        """Check each table and the tables against each other, then make `pairs` and `images`.
 
-        What is wrong goes to `errors`; with errors nothing is put together.
+        Adds what is wrong to `errors`; with errors it makes nothing.
         """
         names = ("annotations", "negatives", "judgments", "fixed")
-        tables = {name: _placed(getattr(self, name)) for name in names}
+        tables = {name: _with_places(getattr(self, name)) for name in names}
         counts = "SELECT count(*) - count(DISTINCT (query_id, image_id)) FROM annotations"
         [(self.duplicates,)] = query_tables(counts, tables).fetchall()
         _check(errors, _CHECKS_OF_TABLES, tables)
         if errors:
             return
-        known = [
-            one.query.query_id for one in self.queries if one.query.split in self.judged_splits
-        ]
+        known = self._query_ids(self.judged_splits)
         _check(errors, _CHECKS_BETWEEN_TABLES, tables, known=known)
         if errors:
             return
@@ -345,9 +343,9 @@ class Layout:
         self.fixed = self.fixed.sort_by([by_query, ("rank", "ascending")])
 
     def add_paths(self, paths: pa.Table) -> None:
-        """Take over paths (image_id, file_name) of images for which no file has one. ValueError: an
-        image stands twice, or a column has another type."""
-        _require_once(paths, ["image_id"])
+        """Add paths (image_id, file_name) of images for which no file has one. ValueError: an image
+        is listed twice, or a column has another type."""
+        _require_unique(paths, ["image_id"])
         paths = paths.cast(pa.schema([("image_id", pa.int64()), ("file_name", pa.string())]))
         statement = """
             SELECT images.* REPLACE (if(path = '', coalesce(file_name, ''), path) AS path)
@@ -357,9 +355,9 @@ class Layout:
         self.images = query_tables(statement, tables).to_arrow_table()
 
     def add_grades(self, grades: pa.Table) -> None:
-        """Take over the grades (query_id, image_id, grade) of pairs. ValueError: a pair stands
-        twice, or a column has another type."""
-        _require_once(grades, _PAIR)
+        """Add the grades (query_id, image_id, grade) of pairs. ValueError: a pair is listed twice,
+        or a column has another type."""
+        _require_unique(grades, _PAIR)
         grades = grades.cast(pa.schema([(name, pa.int64()) for name in (*_PAIR, "grade")]))
         statement = """
             SELECT pairs.* REPLACE (grades.grade AS grade)
@@ -369,11 +367,11 @@ class Layout:
         self.pairs = query_tables(statement, tables).to_arrow_table()
 
 
-def _placed(table: pa.Table) -> pa.Table:
+def _with_places(table: pa.Table) -> pa.Table:
     return table.append_column("place", pa.array(np.arange(len(table))))
 
 
-def _require_once(table: pa.Table, keys: list[str]) -> None:
+def _require_unique(table: pa.Table, keys: list[str]) -> None:
     if len(table.group_by(keys).aggregate([])) < len(table):
         raise ValueError(f"two rows have the same {' and '.join(keys)}")
 

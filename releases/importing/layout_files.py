@@ -11,9 +11,9 @@ must agree with the annotations:
 
     *judgments.csv                     see `release_files`; or one for a split, *judgments_val.csv
     inquire_rerank/val.csv, test.csv   see `formats.inquire_rerank`
-    snapshot/                          see `snapshot`: what the other files don't hold of queries
-    manifest.json                      where all of these are as it has them, all tables of the
-                                       snapshot are taken over
+    snapshot/                          see `snapshot`: the queries' fields that other files lack
+    manifest.json                      where all of these are the files that it lists, the import
+                                       copies all tables of the snapshot
 
 Or one in BEIR's: see `beir_files`; or in another one of LAYOUTS.
 """
@@ -83,14 +83,14 @@ class LayoutFiles:
     queries: list[Path]
     annotations: list[Path]
     judgments: list[Path]
-    """None where the benchmark has no single judgments."""
+    """Empty where the benchmark has no single judgments."""
 
 
 LAYOUTS: list[tuple[Callable[[Path], bool], Callable[[Path, list[RowError]], Layout]]] = [
     (is_beir, read_beir)
 ]
-"""Whether a directory holds one, and its reader; extras append theirs. INQUIRE's is none of
-these."""
+"""Whether a directory holds a benchmark in the layout, and the layout's reader; extras append
+theirs. A directory in none of these has INQUIRE's layout."""
 
 
 def layout_read(directory: Path) -> Layout:
@@ -100,7 +100,7 @@ def layout_read(directory: Path) -> Layout:
     be read.
     """
     errors: list[RowError] = []
-    read = next((reader for is_one, reader in LAYOUTS if is_one(directory)), _read_layout)
+    read = next((reader for matches, reader in LAYOUTS if matches(directory)), _read_layout)
     layout = read(directory, errors)
     if errors:
         raise LayoutRefused(sorted(errors, key=lambda error: (error.file, error.line)))
@@ -113,7 +113,7 @@ def _read_layout(directory: Path, errors: list[RowError]) -> Layout:
     if errors:
         # Each pair of a query that can't be read would be one more error.
         raise LayoutRefused(errors)
-    splits = {one.query.query_id: one.query.split for one in queries}
+    splits = {read.query.query_id: read.query.split for read in queries}
     annotations, judgments, listed = Rows(ANNOTATIONS), Rows(JUDGMENTS), Rows(LISTED)
     judged_splits: set[str] = set()
     for path in files.annotations:
@@ -122,9 +122,9 @@ def _read_layout(directory: Path, errors: list[RowError]) -> Layout:
     if not errors:
         for path in files.judgments:
             with open_regular(path) as file:
-                # A benchmark that came in without judgments goes out with a file of none.
+                # A release of a benchmark without judgments has a file without rows.
                 if _read_judgments(file, path.name, splits, judgments, errors):
-                    # A file of both splits says so by naming none.
+                    # The name of a file of both splits has none.
                     split = split_of_name(path.name)
                     judged_splits |= {split} if split else set(SPLITS)
         for split in SPLITS:
@@ -165,10 +165,10 @@ def layout_files(directory: Path) -> LayoutFiles:
                 names = ", ".join(path.name for path in paths)
                 message = f"which of {names} is meant? Leave one of them"
                 errors.append(RowError(str(directory), 1, "", message))
-        found = whole or [path for paths in parts.values() for path in paths]
-        if needed and not found:
+        matching = whole or [path for paths in parts.values() for path in paths]
+        if needed and not matching:
             errors.append(RowError(str(directory), 1, "", f"no file of {kind}: {needed}"))
-        return found
+        return matching
 
     files = LayoutFiles(
         queries=chosen("queries", "…queries_val.csv and …queries_test.csv, or …queries.csv"),
@@ -185,7 +185,7 @@ def _ends(stem: str, name: str) -> bool:
 
 
 def _read_queries(paths: list[Path], errors: list[RowError]) -> list[LayoutQuery]:
-    found: dict[int, LayoutQuery] = {}
+    by_id: dict[int, LayoutQuery] = {}
     first: dict[int, str] = {}
     counts: Counter[str] = Counter()
     for path in paths:
@@ -196,19 +196,19 @@ def _read_queries(paths: list[Path], errors: list[RowError]) -> list[LayoutQuery
             message = "a file of both splits needs this column"
             errors.append(RowError(path.name, 1, "split", message))
         for row in rows:
-            if row.query_id in found:
+            if row.query_id in by_id:
                 message = f"{row.query_id} is already in {first[row.query_id]}"
                 errors.append(RowError(path.name, row.line, "query_id", message))
                 continue
             first[row.query_id] = f"{path.name}, line {row.line}"
-            found[row.query_id] = LayoutQuery(query=row, row=counts[row.split])
+            by_id[row.query_id] = LayoutQuery(query=row, row=counts[row.split])
             counts[row.split] += 1
-    if not found and not errors:
+    if not by_id and not errors:
         errors.append(RowError(paths[0].name, 1, "", "there is no query in the files"))
-    queries = [found[query_id] for query_id in sorted(found)]
-    if len({one.query.index for one in queries}) < len(queries):
-        # The unnamed column counts each file from 0: it is no place among all queries.
-        queries = [replace(one, query=replace(one.query, index=-1)) for one in queries]
+    queries = [by_id[query_id] for query_id in sorted(by_id)]
+    if len({read.query.index for read in queries}) < len(queries):
+        # The unnamed column counts each file from 0, so it isn't the position among all queries.
+        queries = [replace(read, query=replace(read.query, index=-1)) for read in queries]
     return queries
 
 
@@ -228,8 +228,8 @@ def _read_annotations(
     lines: BinaryIO, path: Path, splits: Mapping[int, str], into: Rows, errors: list[RowError]
 ) -> None:
     for row in _rows(lines, path.name, ("query_id", "image_id"), errors, optional=(PATH_COLUMN,)):
-        query_id, image_id = row.query(splits), row.whole("image_id")
-        if row.right:
+        query_id, image_id = row.query(splits), row.whole_number("image_id")
+        if row.valid:
             into.add(query_id, image_id, row.fields.get(PATH_COLUMN, ""), path.name, row.line)
 
 
@@ -239,18 +239,18 @@ def _read_judgments(
     """Read judgments; how many there are."""
     count = 0
     for row in _rows(lines, name, JUDGMENT_COLUMNS, errors, optional=GRADE_COLUMNS):
-        query_id, image_id = row.query(splits), row.whole("image_id")
+        query_id, image_id = row.query(splits), row.whole_number("image_id")
         relevance = row.one_of("relevance", RELEVANCES)
         source = row.one_of("source", JudgmentSource)
         person = _ANNOTATOR.fullmatch(row.fields["annotator"])
         if person is None:
             row.wrong("annotator", "is not annotator_ and a number from 1")
-        rank = row.whole("rank", least=1) if row.fields["rank"] else None
+        rank = row.whole_number("rank", least=1) if row.fields["rank"] else None
         seconds = row.number("seconds", least=0)
         grade = row.fields.get("grade", "")
         if grade:
             row.one_of("grade", map(str, GRADES))
-        if row.right and person is not None:
+        if row.valid and person is not None:
             into.add(
                 *(query_id, image_id, relevance, int(person[1]), rank, seconds, source),
                 *(int(grade) if grade else None, row.fields.get("reason", ""), name, row.line),
@@ -265,14 +265,14 @@ def _read_listed(
     name = f"{RERANK_FOLDER}/{split}.csv"
     own = {query_id: of for query_id, of in splits.items() if of == split}
     for row in _rows(lines, name, _LISTED_COLUMNS, errors):
-        query_id, rank = row.query(own), row.whole("rank", least=1)
-        image_id, score = row.whole("inat24_image_id"), row.number("clip_score")
+        query_id, rank = row.query(own), row.whole_number("rank", least=1)
+        image_id, score = row.whole_number("inat24_image_id"), row.number("clip_score")
         relevant = row.one_of("relevant", "01") == "1"
         # Blank where nobody knows.
         judged = row.one_of("judged", ("0", "1", "")) == "1"
         numbers = [row.number(column) if row.fields[column] else None for column in _NUMBERS]
         path, species, *texts = (row.fields[column] for column in _TEXTS)
-        if row.right:
+        if row.valid:
             into.add(query_id, rank, image_id, score, relevant, judged, path, species, *numbers,
                      *texts, name, row.line)  # fmt: skip
 
@@ -284,8 +284,8 @@ def _read_snapshot(layout: Layout, directory: Path, errors: list[RowError]) -> N
     try:
         layout.header = snapshot.header
         layout.own_queries = snapshot.queries
-        if _as_made(directory.parent):
-            layout.whole = snapshot
+        if _matches_manifest(directory.parent):
+            layout.intact_snapshot = snapshot
             images = pq.read_table(
                 snapshot.path("images"), columns=["image_id", "file_name", *DETAILS]
             )
@@ -301,18 +301,18 @@ def _read_snapshot(layout: Layout, directory: Path, errors: list[RowError]) -> N
         errors.append(RowError(directory.name, 1, "", message))
 
 
-def _as_made(directory: Path) -> bool:
+def _matches_manifest(directory: Path) -> bool:
     """Whether the files of a release that an import reads are those that its manifest lists."""
     try:
         manifest = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))
-        listed = {one["name"]: one["sha256"] for one in manifest["files"]}
+        listed = {entry["name"]: entry["sha256"] for entry in manifest["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         return False
     folders = (SNAPSHOT_FOLDER, RERANK_FOLDER)
     read = {name for name in listed if name in RELEASE_FILES or name.split("/")[0] in folders}
-    there = {path.relative_to(directory).as_posix()
-             for one in folders for path in (directory / one).glob("*")}  # fmt: skip
-    return there <= read and all(
+    present = {path.relative_to(directory).as_posix()
+               for folder in folders for path in (directory / folder).glob("*")}  # fmt: skip
+    return present <= read and all(
         (directory / name).is_file() and file_sha256(directory / name) == listed[name]
         for name in read
     )
@@ -340,17 +340,17 @@ class _Row:
     ) -> None:
         self.line = line
         self.fields = {column: field.strip() for column, field in fields.items()}
-        self.right = True
+        self.valid = True
         self._name = name
         self._errors = errors
 
     def wrong(self, column: str, says: str) -> None:
-        """Note that a field is wrong, by words that go on after it."""
-        self.right = False
+        """Add an error about a field; `says` continues a sentence that begins with its text."""
+        self.valid = False
         message = f"{self.fields[column][:40]!r} {says}"
         self._errors.append(RowError(self._name, self.line, column, message))
 
-    def whole(self, column: str, least: int = 0) -> int:
+    def whole_number(self, column: str, least: int = 0) -> int:
         """A field that is a whole number; 0 where it is wrong."""
         number = id_of(self.fields[column])
         if number is None or number < least:
@@ -360,8 +360,8 @@ class _Row:
 
     def query(self, known: Mapping[int, str]) -> int:
         """The query's id, which must be among these."""
-        number = self.whole("query_id")
-        if self.right and number not in known:
+        number = self.whole_number("query_id")
+        if self.valid and number not in known:
             self.wrong("query_id", "is in no query file that this one goes with")
         return number
 

@@ -17,7 +17,7 @@ from releases.importing.import_snapshot import (
     IMAGES_AT_A_TIME,
     STEPS,
     CorpusImages,
-    ImagesFound,
+    ImageMatches,
     images_here,
     snapshot_import,
 )
@@ -39,17 +39,17 @@ NO_IMAGES: Final = "none"
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """What an import found."""
+    """The result of an import."""
 
     release: Release
     rows: int
-    """Of the annotations."""
+    """Rows of the annotations."""
     duplicates: int
     """Rows that repeated a pair."""
     images: int
-    """That the files name."""
-    found: ImagesFound
-    """Which of them are in the corpus."""
+    """Images that the files name."""
+    matches: ImageMatches
+    """How many of them are in the corpus."""
     added: int
     """Images that were brought in."""
 
@@ -71,12 +71,12 @@ def benchmark_import(
     """Make a release of a benchmark in INQUIRE's layout; see `layout_files`.
 
     `name` is by default the directory's; a name that was imported before gets its next version,
-    unless `new_only` refuses it. An image of the corpus is that of the benchmark if it has its id
-    and its path or `data_set`, a data set's name, says that it is the same; then the release has
-    what is known of it. The ids of the others are ids of images that aren't here, also where the
-    corpus has an image with such an id. Without `use_corpus` none is of the corpus.
-    `images` is a folder below which the paths are found: images that the corpus doesn't have are
-    brought in first, under the benchmark's ids; `on_refusal` hears of those that can't be.
+    unless `new_only` refuses it. An image of the corpus is the benchmark's if it has its id, and
+    its path or its data set, named by `data_set`, is the benchmark's too; the release then has the
+    corpus's details of it. All other ids are those of images that aren't here, also where the
+    corpus has an image with such an id. Without `use_corpus` no image is the corpus's.
+    `images` is the folder that the paths start from: images that the corpus doesn't have are
+    brought in first, under the benchmark's ids; `on_refusal` gets those that can't be.
     `rerank_model` is the name of a model whose top 100 of the corpus are the fixed lists, instead
     of those in the files; all images of the benchmark must be in the corpus, and the whole corpus
     embedded with that model.
@@ -107,7 +107,7 @@ def benchmark_import_begin(
     new_only: bool = False,
     created_by: Any = None,
 ) -> Release:
-    """Begin an import that a worker does, which must see the directory too; as `benchmark_import`.
+    """Begin an import by a worker, which must see the directory too; as `benchmark_import`.
 
     The files are read first, so that wrong ones are refused here.
     """
@@ -144,30 +144,25 @@ def benchmark_import_run(*, job: Job) -> BenchmarkReport:
 def _layout(
     directory: Path, images: Path | None, rerank_model: str, corpus_images: CorpusImages
 ) -> Layout:
-    """The benchmark in a directory, if the corpus has what its import needs: images of the named
-    data set, unless they are brought in under it, and for fixed lists every image, embedded."""
+    """The benchmark in a directory. ValidationError unless the corpus has what the import needs:
+    images of the named data set, unless the import brings them in; and every image of the
+    benchmark, embedded with the model, where `rerank_model` makes the fixed lists."""
     name = corpus_images.data_set
     if name and images is None and not Image.objects.filter(dataset=name).exists():
         message = f"No image of the corpus is from a data set called {name!r}."
         raise ValidationError({"data_set": message})
     layout = layout_read(directory)
-    _require_corpus(layout, rerank_model, corpus_images)
-    return layout
-
-
-def _require_corpus(layout: Layout, rerank_model: str, corpus_images: CorpusImages) -> None:
-    """Refuse to make fixed lists of a corpus that isn't the benchmark's."""
     model = EmbeddingModel.objects.filter(name=rerank_model).first()
-    # A name of no model is refused with the release's other options.
+    # An unknown model is refused with the release's other options.
     if model is None:
-        return
-    found = images_here(layout, corpus_images)
+        return layout
+    matches = images_here(layout, corpus_images)
     unembedded = corpus_counts(model=model).unembedded
     message = ""
-    if not found.whole:
+    if not matches.whole:
         message = (
-            f"{found.absent} of the benchmark's {found.named} images aren't in the corpus; fixed "
-            "lists for re-ranking need them all, so bring them in and embed them first."
+            f"{matches.absent} of the benchmark's {matches.named} images aren't in the corpus; "
+            "fixed lists for re-ranking need them all, so bring them in and embed them first."
         )
     elif unembedded:
         message = (
@@ -176,6 +171,7 @@ def _require_corpus(layout: Layout, rerank_model: str, corpus_images: CorpusImag
         )
     if message:
         raise ValidationError({"rerank_model": message})
+    return layout
 
 
 def _claim(
@@ -204,10 +200,10 @@ def _fill(
 ) -> BenchmarkReport:
     dataset = corpus_images.data_set or release.name
     added = _bring_in(layout, folder, dataset, on_refusal) if folder else 0
-    found = ImagesFound()
+    matches = ImageMatches()
 
     def take(directory: Path, progress: Progress) -> None:
-        snapshot_import(release, layout, directory, corpus_images, found, progress)
+        snapshot_import(release, layout, directory, corpus_images, matches, progress)
 
     release = release_fill(release=release, steps=STEPS, take=take, job=job, report=report)
     return BenchmarkReport(
@@ -215,13 +211,13 @@ def _fill(
         rows=len(layout.annotations),
         duplicates=layout.duplicates,
         images=len(layout.images),
-        found=found,
+        matches=matches,
         added=added,
     )
 
 
 def _bring_in(layout: Layout, folder: Path, dataset: str, on_refusal: OnRefusal | None) -> int:
-    """Bring images in that the corpus doesn't have, under their ids; how many."""
+    """Bring in images that the corpus doesn't have, under their ids; returns how many."""
     added = 0
     images = layout.paths()
     while part := dict(islice(images, IMAGES_AT_A_TIME)):

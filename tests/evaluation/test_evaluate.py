@@ -116,7 +116,7 @@ def test_what_is_wrong_is_named(release, run_file, tmp_path):
         ("", "line 1: the file holds no row"),
         ("q1 0 a\n", "line 1: 3 fields where 4 are needed"),
         ("q1 0 a 0.5\n", "line 1, relevance: '0.5' is not a whole number"),
-        ("q1 0 a 1\nq1 0 a 1\n", "line 2, image_id: a stands twice for the query q1"),
+        ("q1 0 a 1\nq1 0 a 1\n", "line 2, image_id: a is listed twice for query q1"),
     ):
         qrels.write_text(text)
         with pytest.raises(CommandError, match=message):

@@ -95,7 +95,7 @@ def test_what_goes_out_comes_in_again(tmp_path: Path, test_labels: str) -> None:
         ({"qrels/dev.tsv": ["7\t1"]}, "qrels/dev.tsv, line 2: 2 fields where 3 are needed"),
         (
             {"qrels/dev.tsv": ["7\t1\t1", "7\t1\t0"]},
-            "qrels/dev.tsv, line 3, corpus-id: image 1 stands twice for the query 7",
+            "qrels/dev.tsv, line 3, corpus-id: image 1 is listed twice for query 7",
         ),
         (
             {"qrels/test.tsv": ["9\t1\t1", "7\t1\t1"]},

@@ -21,7 +21,7 @@ from labeling.lifecycle.splitting import queries_split
 from labeling.queries.files import read_queries
 from labeling.queries.models import Query
 from releases import selectors
-from releases.importing.import_snapshot import CONSENSUS_RULE, QRELS_RULE, ImagesFound
+from releases.importing.import_snapshot import CONSENSUS_RULE, QRELS_RULE, ImageMatches
 from releases.importing.layout_files import LayoutRefused
 from releases.importing.services import benchmark_import, benchmark_import_begin
 from releases.making.services import release_export, release_verify
@@ -59,7 +59,7 @@ def test_a_benchmark_becomes_a_release(tmp_path: Path, admin: Any) -> None:
     release = found.release
     assert (str(release), release.origin, release.created_by) == ("toy v1", "imported", admin)
     assert (release.val_queries, release.test_queries, release.positives) == (1, 1, 3)
-    assert (found.rows, found.duplicates, found.images, found.found.here) == (3, 0, 2, 0)
+    assert (found.rows, found.duplicates, found.images, found.matches.here) == (3, 0, 2, 0)
     header = snapshot_of(release).header
     assert (header.origin, header.corpus_images, header.made_by) == ("imported", 0, "ada")
     assert header.consensus == CONSENSUS_RULE
@@ -86,8 +86,8 @@ def test_what_the_corpus_knows_of_its_images_is_released(
 ) -> None:
     Image.objects.filter(pk=1).update(license="cc-by", latitude=1.5, longitude=2.5)
     rows = ['7,1,"inat/train/a, b/1.jpg"', '7,2,"a, b/2.jpg"', "7,99,a/99.jpg"]
-    found = benchmark_import(directory=layout(tmp_path, annotations=rows)).found
-    assert found == ImagesFound(by_path=2, absent=1)
+    found = benchmark_import(directory=layout(tmp_path, annotations=rows)).matches
+    assert found == ImageMatches(by_path=2, absent=1)
     release = Release.objects.get()
     one, two, unknown = snapshot_of(release).images()
     assert (one.license, one.latitude, one.sha256) == ("cc-by", 1.5, f"{1:064x}")
@@ -179,7 +179,7 @@ def test_images_are_brought_in_under_their_ids(images: list[Image], tmp_path: Pa
     sizes = {one.image_id: one.width for one in snapshot_of(found.release).images()}
     assert sizes == {1: 0, 2: 10, 50: 90, 51: 91, 52: 0, 53: 0}
     again = benchmark_import(directory=tmp_path / "toy", images=folder)
-    assert (again.added, again.release.version, again.found.by_path) == (0, 2, 3)
+    assert (again.added, again.release.version, again.matches.by_path) == (0, 2, 3)
 
 
 def test_a_name_gets_its_next_version_or_is_refused(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_release_of_this_application_comes_in_again(
     made = release_export(name="ours", directory=tmp_path / "ours", new=True)
     found = benchmark_import(directory=tmp_path / "ours", name="ours again")
     # The image that was judged as not relevant is named too.
-    assert (found.rows, found.images, found.found.by_path) == (1, 2, 2)
+    assert (found.rows, found.images, found.matches.by_path) == (1, 2, 2)
     same_files(made.directory, found.release)
 
 
@@ -331,7 +331,7 @@ class TestBeir:
         found = benchmark_import(directory=folder)
         release, snapshot = found.release, snapshot_of(found.release)
         assert (str(release), release.val_queries, release.test_queries) == ("owls v1", 1, 1)
-        assert (release.positives, found.found.by_path, found.found.absent) == (3, 1, 2)
+        assert (release.positives, found.matches.by_path, found.matches.absent) == (3, 1, 2)
         fox, owl = snapshot.queries.values()
         assert (fox.split, fox.supercategory, fox.category) == ("val", "not known", "not known")
         assert (owl.split, owl.text, owl.category, owl.iconic_group) == (

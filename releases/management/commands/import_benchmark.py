@@ -112,17 +112,17 @@ class Command(ServiceCommand):
             self.stdout.write(f"refused {refusal}")
 
         try:
-            found = benchmark_import(**arguments, report=report, on_refusal=on_refusal)
+            result = benchmark_import(**arguments, report=report, on_refusal=on_refusal)
         finally:
             show.close()
-        release, images = found.release, found.found
+        release, images = result.release, result.matches
         self.stdout.write(
             f"{release}: {release.val_queries} val and {release.test_queries} test queries, "
-            f"{release.positives} relevant pairs ({found.rows} rows, {found.duplicates} of them "
-            f"repeated), {found.images} images"
+            f"{release.positives} relevant pairs ({result.rows} rows, {result.duplicates} of them "
+            f"repeated), {result.images} images"
         )
-        if found.added:
-            self.stdout.write(f"{found.added} images were brought into the corpus.")
+        if result.added:
+            self.stdout.write(f"{result.added} images were brought into the corpus.")
         self.stdout.write(
             f"Images of the corpus: {images.by_path} matched by path, {images.by_data_set} by data "
             f"set name; not in the corpus: {images.absent}"
