@@ -53,7 +53,7 @@ _RELEASE_FILES: Final = {
 
 @dataclass(slots=True)
 class CertificateChecks:
-    """The numbers of what was computed again, and the differences."""
+    """How much was computed again, and the differences."""
 
     release: str = ""
     queries: int = 0
@@ -193,7 +193,7 @@ def _draw_differences(drawn_round: DrawnRound, pool: Sequence[PoolImage]) -> Ite
         yield f"round {number}: it drew {len(drawn)} images, but could draw {len(order)}"
 
 
-def _votes(
+def _labels_and_votes(
     snapshot: Snapshot, query_id: int
 ) -> tuple[dict[int, bool], dict[int, list[tuple[str, str]]]]:
     """The relevance of a query's judged images, and the (relevance, source) of their judgments."""
@@ -213,14 +213,14 @@ def _label_differences(
 ) -> Iterator[str]:
     """Labels that differ from the release's pairs and judgments, and audited images that no round
     drew; `release_images`, which the audit for the release drew, belong to no round."""
-    relevant, votes = _votes(snapshot, pool[0].query_id)
+    relevant, votes = _labels_and_votes(snapshot, pool[0].query_id)
     for image in pool:
         in_audit = any(source == "audit" for _, source in votes[image.image_id])
         if in_audit and not image.round and image.image_id not in release_images:
             yield f"image {image.image_id} was judged in an audit, but no round drew it"
         # Withdrawn images have no pair and no judgment in the release.
         if not image.withdrawn or image.image_id in relevant:
-            allowed = _labels(relevant.get(image.image_id), votes[image.image_id])
+            allowed = _allowed_labels(relevant.get(image.image_id), votes[image.image_id])
             if image.label not in allowed:
                 yield (
                     f"image {image.image_id} is {_words(image.label)} to the audit, but by the "
@@ -228,8 +228,8 @@ def _label_differences(
                 )
 
 
-def _labels(relevant: bool | None, votes: Collection[tuple[str, str]]) -> list[str]:
-    """The labels that an image can have, by its pair and its judgments."""
+def _allowed_labels(relevant: bool | None, votes: Collection[tuple[str, str]]) -> list[str]:
+    """The labels that an image of an audit may have, by its pair and its judgments."""
     if relevant is None:
         return [""]
     if len(different := {relevance for relevance, _ in votes}) == 1:
@@ -274,7 +274,7 @@ def _release_check(
         if query_id in snapshot.labeled_queries:
             query_seeds = seeds_by_query.get(query_id, [])
             differences = chain(
-                differences, _judgment_differences(snapshot, query_id, audited, query_seeds)
+                differences, _audit_label_differences(snapshot, query_id, audited, query_seeds)
             )
         checks.differences += [f"query {query_id}: {text}" for text in differences]
     for audit in audits.values():
@@ -321,14 +321,14 @@ def _selection_differences(
             yield f"image {image.image_id} is {is_drawn} selected by the key"
 
 
-def _judgment_differences(
+def _audit_label_differences(
     snapshot: Snapshot, query_id: int, audited: Sequence[AuditedImage], seeds: Sequence[Seed]
 ) -> Iterator[str]:
     """Draws and seeds whose labels aren't those of the release."""
-    relevant, votes = _votes(snapshot, query_id)
+    relevant, votes = _labels_and_votes(snapshot, query_id)
     for image in audited:
         if image.drawn and not image.withdrawn:
-            allowed = _labels(relevant.get(image.image_id), votes[image.image_id])
+            allowed = _allowed_labels(relevant.get(image.image_id), votes[image.image_id])
             if image.label not in allowed:
                 yield (
                     f"image {image.image_id} is {_words(image.label)} to the audit for the release,"

@@ -31,36 +31,36 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            found = certificates_check(options["directory"])
+            checks = certificates_check(options["directory"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CommandError(f"Can't read the release: {error}") from error
-        for one in found.differences:
-            self.stderr.write(one)
-        if not (found.queries or found.audits or found.differences):
-            self.stdout.write(f"{found.release} has no audits, so there is nothing to check.")
+        for difference in checks.differences:
+            self.stderr.write(difference)
+        if not (checks.queries or checks.audits or checks.differences):
+            self.stdout.write(f"{checks.release} has no audits, so there is nothing to check.")
             return
         self.stdout.write(
-            f"{found.release}: computed {counted(found.queries, 'certificate', 'certificates')} "
-            f"again, of {counted(found.rounds, 'round', 'rounds')} with "
-            f"{counted(found.draws, 'draw', 'draws')}.\n"
+            f"{checks.release}: computed {counted(checks.queries, 'certificate', 'certificates')} "
+            f"again, of {counted(checks.rounds, 'round', 'rounds')} with "
+            f"{counted(checks.draws, 'draw', 'draws')}.\n"
             "Checked: each round drew the first images in the order of its published key among "
             "those that it could draw; labels are those of the release's pairs and judgments; "
             "found, unjudged, draws and hits follow from draws and labels, and bounds from these."
         )
-        if found.audits:
+        if checks.audits:
             self.stdout.write(
                 "The release's own certificate: "
-                f"{counted(found.audits, 'audit', 'audits')}, which selected "
-                f"{counted(found.selected, 'image', 'images')} of {found.audited:,} by the "
+                f"{counted(checks.audits, 'audit', 'audits')}, which selected "
+                f"{counted(checks.selected, 'image', 'images')} of {checks.audited:,} by the "
                 "published keys, as computed again; counts and bound follow from their labels."
             )
-        if found.withdrawn:
+        if checks.withdrawn:
             self.stdout.write(
-                f"Not checked: the labels of {counted(found.withdrawn, 'draw', 'draws')} whose "
+                f"Not checked: the labels of {counted(checks.withdrawn, 'draw', 'draws')} whose "
                 "images were withdrawn, which the release doesn't hold."
             )
-        if found.differences:
-            count = counted(len(found.differences), "difference", "differences")
+        if checks.differences:
+            count = counted(len(checks.differences), "difference", "differences")
             self.stdout.write(f"{count}: the certificates don't follow from these files.")
             sys.exit(1)
         self.stdout.write("No difference.")
