@@ -17,6 +17,17 @@ class Link(NamedTuple):
     address: str
 
 
+class Confusions(NamedTuple):
+    """What is known of which species are taken for which."""
+
+    times: Callable[[list[int]], dict[int, dict[int, int]]]
+    """Takes ids of species, and returns for each the ids of those that it is confused with, and how
+    often either is taken for the other, the most often first."""
+    dialog: str
+    """The template of a dialog on the labeling page, whose `data-compare` is an address below which
+    `ID/ID/?part` shows two species side by side."""
+
+
 class BackupFolder(NamedTuple):
     """A folder below VAR_DIR whose files a backup takes."""
 
@@ -31,8 +42,10 @@ LEADERBOARD_TABS: list[Callable[[], Link]] = []
 LEADERBOARD_LINKS: list[Callable[[Any, dict[str, str]], Link]] = []
 """Each takes a release and what is chosen (`task`, and `split` where its labels may be seen), and
 returns a link below the table."""
+CORPUS_LINKS: list[Callable[[], Link]] = []
 FLAG_LINKS: list[Callable[[], Link]] = []
 """Pages on which other reports on images are decided."""
+CONFUSIONS: list[Confusions] = []
 SNAPSHOT_FACTS: list[Callable[[], dict[str, Any]]] = []
 """Each returns fields of a snapshot's header, as of the moment when it is taken."""
 BACKUP_FOLDERS: list[BackupFolder] = []

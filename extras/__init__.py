@@ -8,6 +8,7 @@ NAMES: Final = (
     "duplicates",
     "eccv_caption",
     "faces",
+    "lookalikes",
     "nature",
     "sharding",
     "simulation",

@@ -18,6 +18,7 @@ from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
+from core.registries import CONFUSIONS
 from labeling.audits.selectors import audit_aim
 from labeling.blind.selectors import queries_waiting
 from labeling.comments.selectors import mentions_waiting
@@ -295,6 +296,7 @@ def _studio(
             "login": reverse("login"),
             "complete": reverse("query-complete", args=[query.pk]),
         },
+        "confusions": CONFUSIONS,
     }
     return render(request, "labeling/label.html", context)
 

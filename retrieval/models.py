@@ -19,12 +19,9 @@ from retrieval.embedding.models import (
     TextVector,
 )
 from retrieval.flags.models import ImageFlag
-from retrieval.lookalikes.models import Confusion, DifferenceNote
 
 __all__ = [
-    "Confusion",
     "CorpusCount",
-    "DifferenceNote",
     "Embedding",
     "EmbeddingCount",
     "EmbeddingModel",

@@ -6,7 +6,6 @@ from retrieval import views
 from retrieval.embedding.views import job
 from retrieval.flags.views import flags
 from retrieval.images.views import image
-from retrieval.lookalikes.views import compare_species, lookalikes
 from retrieval.search.views import search
 from retrieval.takedown.views import take_down
 from retrieval.uploads import views as uploads
@@ -15,8 +14,6 @@ urlpatterns = [
     path("search/", search, name="search"),
     path("corpus/", views.corpus, name="corpus"),
     path("flags/", flags, name="flags"),
-    path("look-alikes/", lookalikes, name="lookalikes"),
-    path("look-alikes/<id:pk>/<id:other>/", compare_species, name="compare-species"),
     path("jobs/<id:pk>/", job, name="job"),
     path("take-down/<id:pk>/", take_down, name="take-down"),
     path("import/", uploads.upload, name="upload"),

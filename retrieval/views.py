@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 from core.access import Role, require_role
 from core.address_choices import chosen_page
 from core.jobs.selectors import jobs_visible_to
+from core.registries import CORPUS_LINKS
 from retrieval.corpus.selectors import corpus_counts
 from retrieval.embedding.counts import corpus_coverage
 from retrieval.embedding.services import embedding_job_create
@@ -42,6 +43,7 @@ def corpus(request: HttpRequest) -> HttpResponse:
     page = chosen_page(pages, request.GET)
     page.object_list = with_image_counts(page.object_list)
     context = {
+        "links": [link() for link in CORPUS_LINKS],
         "counts": corpus_counts(),
         "coverage": corpus_coverage(),
         "species_text": species_text,

@@ -11,13 +11,13 @@ from django.db.models import Count, Window
 
 from core.access import names_hidden_from
 from core.markdown import markdown_html
+from core.registries import CONFUSIONS
 from core.sql import fetch_all
 from labeling.candidates.selectors import filter_species_ids
 from labeling.lifecycle.examples import pinned_examples
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.counts import image_counts
 from retrieval.corpus.models import Image, Species
-from retrieval.lookalikes.models import Confusion
 from retrieval.species.selectors import first_image_ids
 
 MOST_SPECIES = 50
@@ -71,7 +71,8 @@ class Reference:
 def reference(*, query: Query, user: Any) -> Reference:
     """What a person may see to compare a query's candidates with.
 
-    At most twelve SQL queries, however many species, images and look-alikes there are.
+    At most twelve SQL queries, and one for each of `CONFUSIONS`, however many species, images and
+    look-alikes there are.
     """
     hidden = names_hidden_from(user)
     pinned = pinned_examples(query)
@@ -112,31 +113,20 @@ def _filter_species(query: Query) -> list[Any]:
     )
 
 
-# Those that are confused with it most often come first, then its look-alike group; a species with
-# either gets no others.
-_LOOKALIKES = f"""
-SELECT s.id, o.id, o.times, o.alike
+# The species of its group come first, by name; those of its genus alone after them.
+_RELATED = f"""
+SELECT s.id, o.id, o.grouped
   FROM {Species._meta.db_table} s
  CROSS JOIN LATERAL (
-     SELECT id, o.scientific_name,
-            o.lookalike_group = s.lookalike_group AND s.lookalike_group > '' AS alike,
-            (SELECT coalesce(sum(count), 0)::bigint FROM {Confusion._meta.db_table}
-              WHERE species_id = s.id AND taken_for_id = near.id
-                 OR species_id = near.id AND taken_for_id = s.id) AS times
-       FROM (SELECT taken_for_id AS id FROM {Confusion._meta.db_table} WHERE species_id = s.id
-              UNION
-             SELECT species_id FROM {Confusion._meta.db_table} WHERE taken_for_id = s.id
-              UNION
-             SELECT id FROM {Species._meta.db_table}
-              WHERE lookalike_group = s.lookalike_group AND lookalike_group > ''
-              UNION
-             SELECT id FROM {Species._meta.db_table} WHERE genus = s.genus AND genus > '') near
-       JOIN {Species._meta.db_table} o USING (id)
-      WHERE id <> s.id
-      ORDER BY times DESC, alike DESC, o.scientific_name LIMIT {MOST_LOOKALIKES}
+     SELECT id, scientific_name,
+            lookalike_group = s.lookalike_group AND lookalike_group > '' AS grouped
+       FROM {Species._meta.db_table}
+      WHERE id <> s.id AND (lookalike_group = s.lookalike_group AND lookalike_group > ''
+                            OR genus = s.genus AND genus > '')
+      ORDER BY grouped DESC, scientific_name LIMIT {MOST_LOOKALIKES}
  ) o
  WHERE s.id = ANY(%s)
- ORDER BY s.id, o.times DESC, o.alike DESC, o.scientific_name
+ ORDER BY s.id, o.grouped DESC, o.scientific_name
 """
 
 
@@ -144,14 +134,21 @@ def _lookalikes(species_ids: list[int]) -> dict[int, dict[int, int]]:
     """Each species' look-alikes by id, with how often they are confused: those that are and those
     of its group, or without any its genus.
     """
-    found: defaultdict[int, list[tuple[int, int, bool]]] = defaultdict(list)
-    if species_ids:
-        for pk, other, times, alike in fetch_all(_LOOKALIKES, [species_ids]):
-            found[pk].append((other, times, bool(times or alike)))
-    return {
-        pk: {other: times for other, times, alike in found[pk] if alike == found[pk][0][2]}
-        for pk in species_ids
-    }
+    if not species_ids:
+        return {}
+    group: defaultdict[int, list[int]] = defaultdict(list)
+    genus: defaultdict[int, list[int]] = defaultdict(list)
+    for pk, other, grouped in fetch_all(_RELATED, [species_ids]):
+        (group if grouped else genus)[pk].append(other)
+    times: dict[int, dict[int, int]] = {}
+    for known in CONFUSIONS:
+        times |= known.times(species_ids)
+    lookalikes = {}
+    for pk in species_ids:
+        confused = times.get(pk, {})
+        others = list(dict.fromkeys([*confused, *group[pk]] or genus[pk]))
+        lookalikes[pk] = {other: confused.get(other, 0) for other in others[:MOST_LOOKALIKES]}
+    return lookalikes
 
 
 def _images(

@@ -179,17 +179,6 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunPython(create_extensions, migrations.RunPython.noop),
         migrations.CreateModel(
-            name='Confusion',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('source', models.CharField(choices=[('table', 'People, by a table'), ('embeddings', 'A model, by its embeddings')], max_length=10)),
-                ('count', models.PositiveIntegerField(help_text='identifications, or images')),
-            ],
-            options={
-                'ordering': ['pk'],
-            },
-        ),
-        migrations.CreateModel(
             name='EmbeddingModel',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -341,18 +330,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='DifferenceNote',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('text', models.TextField(help_text='in Markdown', max_length=4000)),
-                ('written_at', models.DateTimeField(auto_now=True)),
-                ('written_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-            ],
-            options={
-                'ordering': ['pk'],
-            },
-        ),
-        migrations.CreateModel(
             name='EmbeddingCount',
             fields=[
                 ('model', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='count', serialize=False, to='retrieval.embeddingmodel')),
@@ -450,26 +427,6 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='images', to='retrieval.species'),
         ),
         migrations.AddField(
-            model_name='differencenote',
-            name='first',
-            field=models.ForeignKey(db_index=False, help_text='the one with the lower id', on_delete=django.db.models.deletion.CASCADE, related_name='+', to='retrieval.species'),
-        ),
-        migrations.AddField(
-            model_name='differencenote',
-            name='second',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='retrieval.species'),
-        ),
-        migrations.AddField(
-            model_name='confusion',
-            name='species',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='confusions', to='retrieval.species'),
-        ),
-        migrations.AddField(
-            model_name='confusion',
-            name='taken_for',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='retrieval.species'),
-        ),
-        migrations.AddField(
             model_name='speciesname',
             name='species',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='names', to='retrieval.species'),
@@ -547,22 +504,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='image',
             constraint=models.CheckConstraint(condition=models.Q(('root__isnull', False), models.Q(('sha256', ''), _negated=True), _connector='OR'), name='image_somewhere'),
-        ),
-        migrations.AddConstraint(
-            model_name='differencenote',
-            constraint=models.UniqueConstraint(fields=('first', 'second'), name='difference_note_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='differencenote',
-            constraint=models.CheckConstraint(condition=models.Q(('first__lt', models.F('second'))), name='difference_note_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='confusion',
-            constraint=models.UniqueConstraint(fields=('species', 'taken_for', 'source'), name='confusion_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='confusion',
-            constraint=models.CheckConstraint(condition=models.Q(('species', models.F('taken_for')), _negated=True), name='confusion_of_two'),
         ),
         migrations.AddIndex(
             model_name='speciesname',

@@ -34,8 +34,8 @@ print(json.dumps({
     "commands": sorted(n for n, app in get_commands().items() if app.startswith("extras.")),
     "lists": [len(one) for one in (
         registries.QUERY_LINKS, registries.LEADERBOARD_TABS, registries.LEADERBOARD_LINKS,
-        registries.BACKUP_FOLDERS, registries.FLAG_LINKS, registries.SNAPSHOT_FACTS, LAYOUTS[1:],
-        BASES)],
+        registries.BACKUP_FOLDERS, registries.CORPUS_LINKS, registries.FLAG_LINKS,
+        registries.CONFUSIONS, registries.SNAPSHOT_FACTS, LAYOUTS[1:], BASES)],
     "jobs": sorted(HANDLERS),
     "settings": dir(settings),
     "formats": [one.key for one in all_formats()],
@@ -58,20 +58,23 @@ def seen(value: str) -> dict[str, list[str]]:
 def test_without_extras_nothing_of_them_is_there() -> None:
     without, with_all = seen(""), seen(",".join(extras.NAMES))
     assert [without[key] for key in ("apps", "modules", "commands")] == [[], [], []]
-    assert without["lists"] == [0] * 8
+    assert without["lists"] == [0] * 10
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
-        "add_context", "evaluate_species", "find_duplicates", "hold_shards",
-        "propose_faces", "shards", "simulate", "train_context",
+        "add_context", "evaluate_species", "find_duplicates", "hold_shards", "import_lookalikes",
+        "propose_faces", "propose_lookalikes", "shards", "simulate", "train_context",
     ]  # fmt: skip
-    assert with_all["lists"] == [2, 1, 1, 1, 1, 1, 1, 1]
+    assert with_all["lists"] == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {"simulate", "species_task"}
     own = {"RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS"}
     assert {*with_all["settings"]} - {*without["settings"]} == own
     assert [one for one in with_all["formats"] if one != "nature"] == without["formats"]
     assert with_all["formats"][-1] == "datasheet"
     gone = {*with_all["routes"]} - {*without["routes"]}
-    assert {"correlations", "duplicates", "query-nature", "simulations", "species-board"} <= gone
+    assert gone >= {
+        "compare-species", "correlations", "duplicates", "lookalikes", "query-nature",
+        "simulations", "species-board",
+    }  # fmt: skip
     assert {*without["routes"]} < {*with_all["routes"]}
 
 

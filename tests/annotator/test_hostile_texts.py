@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.db import connection, models
 from django.db.models import F, Value
 from django.db.models.functions import Cast, Concat
@@ -17,7 +18,6 @@ from labeling.guidance.models import HowToLabel
 from labeling.lifecycle.services import query_update
 from labeling.queries.models import Query
 from retrieval.corpus.models import Species
-from retrieval.lookalikes.models import DifferenceNote
 from tests.annotator.addresses import body_of
 from tests.annotator.world import World
 from tests.conftest import api_of, client_of
@@ -83,10 +83,14 @@ def hostile_texts(model: type[models.Model]) -> dict[str, Any]:
 @pytest.fixture
 def hostile(world: World) -> World:
     """One of everything, whose texts are hostile."""
-    admin, species = world.people["admin"], list(Species.objects.order_by("pk")[:2])
+    admin = world.people["admin"]
     query_update(query=world.queries["open"], by=admin, guidelines=LONG)
     HowToLabel.objects.create(text="", changed_by=admin)
-    DifferenceNote.objects.create(first=species[0], second=species[1], text="", written_by=admin)
+    if "lookalikes" in settings.EXTRAS:
+        from extras.lookalikes.models import DifferenceNote
+
+        first, second = Species.objects.order_by("pk")[:2]
+        DifferenceNote.objects.create(first=first, second=second, text="", written_by=admin)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")  # events refuse changes
         for model in apps.get_models():

@@ -49,6 +49,7 @@ PURE = [
     "evaluation/reranking/order.py",
     "evaluation/scoring",
     "extras/context/harmonics.py",
+    "extras/lookalikes/overlap.py",
     "extras/simulation/core.py",
     "extras/simulation/measures.py",
     "extras/simulation/report.py",
@@ -82,7 +83,6 @@ PURE = [
     "retrieval/importing/fields.py",
     "retrieval/importing/folder.py",
     "retrieval/importing/species_names.py",
-    "retrieval/lookalikes/overlap.py",
     "retrieval/ranking/scan.py",
 ]
 FRAMEWORK = {"django", "rest_framework", "celery", "psycopg2"}

@@ -46,7 +46,6 @@ PAGES = {
     "/queries/{pk}/edit/": (403, 403, 200),
     "/queries/{pk}/delete/": (403, 403, 200),
     "/import/": (403, 403, 200),
-    "/look-alikes/": (200, 200, 200),
     "/queries/new/": (403, 403, 200),
     "/queries/import/": (403, 403, 200),
     "/benchmarks/": (403, 403, 200),

@@ -22,7 +22,8 @@ class Reference {
     this.root = root;
     this.body = root.querySelector("[data-reference-body]");
     this.examples = new ExampleDialog(studio.root.querySelector("[data-example]"));
-    this.compare = comparing(studio.root.querySelector("[data-compare]"));
+    const dialog = studio.root.querySelector("[data-compare]");
+    this.compare = dialog && comparing(dialog);
     this.loading = null;
   }
 
@@ -218,24 +219,25 @@ function vernaculars(names) {
   return make("dl", { class: "facts small" }, ...rows);
 }
 
-/** The look-alikes of a species, each a button that shows both side by side. */
+/** The look-alikes of a species, each a button that shows both side by side where `compare` does. */
 function lookalikes(species, compare) {
   if (species.lookalikes.length === 0) return null;
   const items = species.lookalikes.map((one) => {
     const name = speciesName(one);
-    const beside = button("", () => compare(species, one), {
-      class: null,
-      "aria-label": `${speciesName(species)} and ${name} side by side`,
-    });
-    beside.append(
-      one.thumbnail_url
-        ? make("img", { src: one.thumbnail_url, alt: "", loading: "lazy" })
-        : make("span", { class: "reference-no-image", "aria-hidden": "true" }),
-    );
+    const image = one.thumbnail_url
+      ? make("img", { src: one.thumbnail_url, alt: "", loading: "lazy" })
+      : make("span", { class: "reference-no-image", "aria-hidden": "true" });
+    const beside =
+      compare &&
+      button("", () => compare(species, one), {
+        class: null,
+        "aria-label": `${speciesName(species)} and ${name} side by side`,
+      });
+    beside?.append(image);
     return make(
       "li",
       {},
-      beside,
+      beside ?? image,
       make(
         "span",
         { class: "small" },
@@ -262,7 +264,8 @@ function comparing(dialog) {
     body.replaceChildren(make("p", { class: "small muted", text: "Loading …" }));
     open(dialog.querySelector("[data-close]"));
     try {
-      const answer = await fetch(`/look-alikes/${one.id}/${other.id}/?part`, { credentials: "same-origin" });
+      const address = `${dialog.dataset.compare}${one.id}/${other.id}/?part`;
+      const answer = await fetch(address, { credentials: "same-origin" });
       if (!answer.ok || answer.redirected) throw new Error();
       body.innerHTML = await answer.text(); // of the server, which lets no HTML of people through
     } catch {

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from core.commands import ServiceCommand
 from core.files import open_regular
-from retrieval.lookalikes.services import confusions_import
+from extras.lookalikes.services import confusions_import
 
 
 class Command(ServiceCommand):

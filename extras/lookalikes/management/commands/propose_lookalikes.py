@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import Progress
+from extras.lookalikes.services import confusions_propose
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.lookalikes.services import confusions_propose
 
 
 class Command(BaseCommand):

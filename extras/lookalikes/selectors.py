@@ -1,7 +1,8 @@
-"""Who is taken for whom, in a group and beside each other."""
+"""Which species are taken for which: of some species, in a group, and two beside each other."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,10 +11,10 @@ from django.db.models import Count, F, Sum
 
 from core.geo_grid import cell_sql
 from core.sql import fetch_all
+from extras.lookalikes.models import Confusion, DifferenceNote
 from retrieval.corpus.counts import image_counts
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.corpus.places import species_without_places
-from retrieval.lookalikes.models import Confusion, DifferenceNote
 from retrieval.species.selectors import first_image_ids
 
 #: Images of each species that are shown beside another's.
@@ -58,6 +59,31 @@ class Portrait:
     its places are hidden from the person."""
     taken: int
     """How often it is taken for the other."""
+
+
+_TIMES: Final = f"""
+SELECT s.id, o.id, sum(count)
+  FROM (SELECT species_id, taken_for_id AS other_id, count FROM {Confusion._meta.db_table}
+         WHERE species_id = ANY(%s)
+         UNION ALL
+        SELECT taken_for_id, species_id, count FROM {Confusion._meta.db_table}
+         WHERE taken_for_id = ANY(%s)) confusion
+  JOIN {Species._meta.db_table} s ON s.id = species_id
+  JOIN {Species._meta.db_table} o ON o.id = other_id
+ GROUP BY s.id, o.id
+ ORDER BY s.id, sum(count) DESC, o.lookalike_group = s.lookalike_group AND o.lookalike_group > ''
+          DESC, o.scientific_name
+"""
+
+
+def times_confused(species_ids: list[int]) -> dict[int, dict[int, int]]:
+    """The species that each of these is confused with, by id, and how often either is taken for the
+    other: the most often first, then those of its group, then by name. One SQL query.
+    """
+    times: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for pk, other, count in fetch_all(_TIMES, [species_ids, species_ids]):
+        times[pk][other] = int(count)
+    return times
 
 
 def lookalike_groups() -> list[LookalikeGroup]:

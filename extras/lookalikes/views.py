@@ -17,15 +17,15 @@ from core.address_choices import chosen_page
 from core.errors import FileRefused
 from core.pages import refusal_in_message
 from core.world_map import dots
-from retrieval.corpus.models import Species
-from retrieval.lookalikes.drawing import graph, month_bars
-from retrieval.lookalikes.selectors import (
+from extras.lookalikes.drawing import graph, month_bars
+from extras.lookalikes.selectors import (
     difference_note,
     group_pairs,
     lookalike_groups,
     side_by_side,
 )
-from retrieval.lookalikes.services import confusions_import, difference_write
+from extras.lookalikes.services import confusions_import, difference_write
+from retrieval.corpus.models import Species
 
 GROUPS_PER_PAGE: Final = 50
 #: Species of a group that its graph shows.
@@ -65,7 +65,7 @@ def lookalikes(request: HttpRequest) -> HttpResponse:
         "pairs": pairs,
         "graph": graph(drawn, [p for p in pairs if {p.one.pk, p.other.pk} <= known]),
     }
-    return render(request, "retrieval/lookalikes.html", context)
+    return render(request, "lookalikes/lookalikes.html", context)
 
 
 def _take_in(request: HttpRequest) -> None:
@@ -120,4 +120,4 @@ def compare_species(request: HttpRequest, pk: int, other: int) -> HttpResponse:
         "may_write": at_least(request.user, Role.REVIEWER),
     }
     part = "_compare_species" if "part" in request.GET else "compare_species"
-    return render(request, f"retrieval/{part}.html", context)
+    return render(request, f"lookalikes/{part}.html", context)

@@ -18,9 +18,7 @@ class Confusion(models.Model):
         EMBEDDINGS = "embeddings", "A model, by its embeddings"
 
     # No index of its own: the unique constraint begins with it.
-    species = models.ForeignKey(
-        Species, on_delete=models.CASCADE, related_name="confusions", db_index=False
-    )
+    species = models.ForeignKey(Species, on_delete=models.CASCADE, related_name="+", db_index=False)
     taken_for = models.ForeignKey(Species, on_delete=models.CASCADE, related_name="+")
     source = models.CharField(max_length=10, choices=Source)
     count = models.PositiveIntegerField(help_text="identifications, or images")

@@ -14,11 +14,11 @@ from core.csv_rows import RowError, csv_rows
 from core.errors import FileRefused, Invalid
 from core.graphs import components
 from core.locks import lock_key, transaction_lock
+from extras.lookalikes.models import Confusion, DifferenceNote
+from extras.lookalikes.overlap import strongest_links, taken_for
 from retrieval.corpus.models import Species
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.selectors import is_withdrawn
-from retrieval.lookalikes.models import Confusion, DifferenceNote
-from retrieval.lookalikes.overlap import strongest_links, taken_for
 from retrieval.species.search import searchable
 from retrieval.species.selectors import names_resolve
 

@@ -9,8 +9,8 @@ from typing import Final
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from extras.lookalikes.selectors import Pair
 from retrieval.corpus.models import Species
-from retrieval.lookalikes.selectors import Pair
 
 RADIUS: Final = 120
 DOT: Final = 5

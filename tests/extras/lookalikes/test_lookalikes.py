@@ -12,15 +12,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
 from core.errors import FileRefused, Invalid
-from retrieval.corpus.models import Image, Species
-from retrieval.embedding.models import EmbeddingModel
-from retrieval.lookalikes.models import Confusion, DifferenceNote
-from retrieval.lookalikes.selectors import group_pairs, lookalike_groups, side_by_side
-from retrieval.lookalikes.services import (
+from extras.lookalikes.models import Confusion, DifferenceNote
+from extras.lookalikes.selectors import group_pairs, lookalike_groups, side_by_side
+from extras.lookalikes.services import (
     confusions_import,
     confusions_propose,
     difference_write,
 )
+from retrieval.corpus.models import Image, Species
+from retrieval.embedding.models import EmbeddingModel
 from tests.labeling.conftest import make_images
 from tests.retrieval.making import embed_rows, image_row
 
@@ -139,6 +139,11 @@ def test_the_pages(named: dict[str, Species], clients: dict[str, Any], settings:
     other = clients["annotator"].get("/look-alikes/?group=orange and black butterflies")
     assert "confused isn’t known" in other.content.decode()
     address = f"/look-alikes/{brown.pk}/{polar.pk}/"
+    for there in ("/look-alikes/", address):
+        assert clients["anonymous"].get(there)["Location"].startswith("/login/")
+    assert clients["annotator"].get("/corpus/").content.decode().count("/look-alikes/") == 1
+    form = clients["reviewer"].get(address).content.decode()
+    assert 'data-preview-of="difference"' in form
     assert clients["annotator"].post(address, {"text": "x"}).status_code == 403
     clients["reviewer"].post(address, {"text": "The **hump**.\n<script>"})
     for where in (address, f"/look-alikes/{polar.pk}/{brown.pk}/?part"):

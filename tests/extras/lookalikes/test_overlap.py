@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.graphs import components
-from retrieval.lookalikes.overlap import strongest_links, taken_for
+from extras.lookalikes.overlap import strongest_links, taken_for
 
 pytestmark = pytest.mark.pure
 
