@@ -7,7 +7,7 @@ document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.repeat || isTyping(event.target)) return;
   const keys = keysOfEvent(event);
   const named = [...document.querySelectorAll("[data-keys]")];
-  const pressed = named.find((one) => one.dataset.keys.split(" ").some((key) => keys.includes(key)));
+  const pressed = named.find((button) => button.dataset.keys.split(" ").some((key) => keys.includes(key)));
   if (!pressed) return;
   event.preventDefault();
   const image = document.querySelector(".practice-image img");

@@ -302,17 +302,17 @@ test("a review keeps the places of its images, adds later ones, and counts what 
   ]);
   const store = await storeOn(browser.page(), ["studio/review-source.js", "ReviewSource"], { address: "/review/" });
   const { source } = store;
-  const decided = () => [1, 2, 3, 4].map((rank) => source.settled(rank));
+  const decided = () => [1, 2, 3, 4].map((rank) => source.isDone(rank));
   assert.deepEqual(decided(), [false, false, true, true]);
   assert.deepEqual(store.progress, { candidates: 4, judged: 2, remaining: 2 });
   assert.deepEqual([source.provenance(1), source.provenance(2), source.where(2)], [{ source: "list" }, { source: "search" }, "image 2 of 4"]);
   // Votes are shown after one's own, which counts at once and decides.
   assert.equal(source.votesShown(1), false);
   store.set(11, "not_relevant");
-  assert.deepEqual([source.votesShown(1), source.settled(1), store.needsLabel(1)], [true, true, false]);
+  assert.deepEqual([source.votesShown(1), source.isDone(1), store.needsLabel(1)], [true, true, false]);
   assert.deepEqual(source.votes(1).at(-1), { annotator: 1, relevance: "not_relevant", decides: true });
   store.set(12, "unsure");
-  assert.deepEqual([source.settled(2), store.needsLabel(2)], [false, false]);
+  assert.deepEqual([source.isDone(2), store.needsLabel(2)], [false, false]);
   found.results = [item(15, split), ...found.results.slice(1)];
   await store.load();
   assert.deepEqual(store.images, [11, 12, 13, 14, 15]);

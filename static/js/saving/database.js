@@ -144,15 +144,15 @@ class BrowserDatabase {
     });
     done.catch(() => {});
     const stores = names.map((name) => [name, new StoreInTransaction(transaction.objectStore(name))]);
-    let found;
+    let outcome;
     try {
-      found = await work(Object.fromEntries(stores));
+      outcome = await work(Object.fromEntries(stores));
     } catch (error) {
       if (!transaction.error) transaction.abort();
       throw error;
     }
     await done;
-    return found;
+    return outcome;
   }
 
   #connection() {

@@ -156,10 +156,10 @@ export class Outbox extends EventTarget {
     let seen = await null;
     while (seen !== this.counts && !this.adding) {
       seen = this.counts;
-      const found = await this.sender.counts(this.query).catch(() => null);
-      if (!found || seen !== this.counts) continue;
-      this.counted = found.here;
-      this.elsewhere = found.all - found.here;
+      const counts = await this.sender.counts(this.query).catch(() => null);
+      if (!counts || seen !== this.counts) continue;
+      this.counted = counts.here;
+      this.elsewhere = counts.all - counts.here;
     }
     this.counting = null;
     this.#fireState();

@@ -97,11 +97,11 @@ export class JudgmentQueue {
    *   had the same answers
    */
   async settle(answered) {
-    const found = [];
+    const settled = [];
     for (const database of [this.database, this.spill]) {
       const here = answered.filter(({ record }) => Boolean(record.spilled) === (database === this.spill));
       if (!database || !here.length) continue;
-      found.push(
+      settled.push(
         ...(await database.run(["queue", "refused"], "readwrite", async ({ queue, refused }) => {
           const present = await Promise.all(here.map(({ record }) => queue.get(record.seq)));
           const still = here.filter((_, place) => present[place]);
@@ -119,16 +119,16 @@ export class JudgmentQueue {
         })),
       );
     }
-    return found;
+    return settled;
   }
 
   /** The refused judgments of one query, or of all, that the person has not dismissed; oldest first. */
   async refused(user, query = null) {
     const read = async (database) => {
-      const found = await database.run(["refused"], "readonly", ({ refused }) =>
+      const refusals = await database.run(["refused"], "readonly", ({ refused }) =>
         query === null ? refused.all("user", user) : refused.all("place", [user, query]),
       );
-      return found.sort((one, other) => one.record.seq - other.record.seq);
+      return refusals.sort((refusal, other) => refusal.record.seq - other.record.seq);
     };
     return [...(await this.#read(read, [])), ...(this.spill ? await read(this.spill) : [])];
   }

@@ -13,8 +13,8 @@ class DrawnSource extends ItemsSource {
     return api(`${this.address}draws/`, { method: "POST", body: { count } });
   }
 
-  /** An image that others or oneself judged longer ago, or that was withdrawn. */
-  gone(item) {
+  /** Others or oneself judged it longer ago, or it was withdrawn. */
+  keep(item) {
     const { relevance } = this.store.entry(this.store.rankOf(item.image));
     return { ...item, relevance, grade: this.store.gradeOf(item.image), to_judge: false };
   }
@@ -39,12 +39,12 @@ class DrawnSource extends ItemsSource {
     return this.items[rank - 1].to_judge || this.store.changedSince(entry.image, 0);
   }
 
-  settled(rank) {
+  isDone(rank) {
     return !this.needsLabel(rank);
   }
 
   /** Where others have judged, or images were withdrawn, since the page was opened. */
-  stale(elsewhere) {
+  isStale(elsewhere) {
     return this.elsewhere !== null && elsewhere !== this.elsewhere;
   }
 }

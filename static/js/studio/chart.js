@@ -154,12 +154,12 @@ export function ticks(from, to, most = 5) {
   if (!(span > 0)) return [from];
   const rough = span / most;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= rough);
-  const found = [];
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough);
+  const ticks = [];
   for (let tick = Math.ceil(from / step - 1e-9) * step; tick <= to + step * 1e-9; tick += step) {
-    found.push(Number(tick.toPrecision(12)));
+    ticks.push(Number(tick.toPrecision(12)));
   }
-  return found;
+  return ticks;
 }
 
 /**

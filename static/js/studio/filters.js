@@ -156,7 +156,7 @@ class Filters {
     const toggle = ({ currentTarget }) => {
       const on = currentTarget.getAttribute("aria-pressed") !== "true";
       currentTarget.setAttribute("aria-pressed", String(on));
-      const others = this.chosen.months.filter((one) => one !== index);
+      const others = this.chosen.months.filter((month) => month !== index);
       this.#choose({ months: (on ? [...others, index] : others).sort((a, b) => a - b) });
     };
     return button(month.slice(0, 3), toggle, {
@@ -197,7 +197,7 @@ class Filters {
     const box = make("input", { type: "checkbox", value, checked: this.chosen.licenses.includes(value) });
     box.addEventListener("change", () => {
       const boxes = [...this.part("license-list").querySelectorAll("input:checked")];
-      this.#choose({ licenses: boxes.map((one) => one.value) });
+      this.#choose({ licenses: boxes.map((box) => box.value) });
     });
     return make(
       "label",

@@ -165,12 +165,12 @@ class FlagsDialog {
 
   async add(image, kind, note) {
     const flag = await api(`/api/images/${image}/flags/`, { method: "POST", body: { kind, note } });
-    this.keep(image, [...this.flags.filter((one) => one.id !== flag.id), flag]);
+    this.keep(image, [...this.flags.filter((known) => known.id !== flag.id), flag]);
   }
 
   async remove(image, flag) {
     await api(`/api/images/${image}/flags/${flag.id}/`, { method: "DELETE" });
-    this.keep(image, this.flags.filter((one) => one.id !== flag.id));
+    this.keep(image, this.flags.filter((known) => known.id !== flag.id));
   }
 
   /** The flags of an image as they stand now; marks it in the store, whichever is on screen. */

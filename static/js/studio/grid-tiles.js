@@ -146,8 +146,8 @@ export class TileBoard {
   /** Whether a panel lies over tiles, as those from the lower edge do in a narrow window: then they aren't seen. */
   get covered() {
     const { left, top, width, height } = this.tiles[this.count - 1].cell.getBoundingClientRect();
-    const found = document.elementFromPoint(left + width / 2, top + height / 2);
-    return Boolean(found?.closest("[data-filters], [data-side]"));
+    const topmost = document.elementFromPoint(left + width / 2, top + height / 2);
+    return Boolean(topmost?.closest("[data-filters], [data-side]"));
   }
 
   get seen() {
@@ -259,17 +259,17 @@ const NEARLY = 0.94;
  */
 export function bestLayout({ width, height, count, whole = false, gap = GAP }) {
   const longest = whole ? LONGEST.whole : LONGEST.cropped;
-  const found = [];
+  const layouts = [];
   for (let columns = 1; columns <= Math.max(1, count); columns += 1) {
     const rows = Math.max(1, Math.ceil(count / columns));
     const wide = Math.max(0, (width - gap * (columns - 1)) / columns);
     const high = Math.max(0, (height - gap * (rows - 1)) / rows);
     const area = Math.min(wide, high * longest) * Math.min(high, wide * longest);
-    found.push({ columns, rows, area, empty: columns * rows - count });
+    layouts.push({ columns, rows, area, empty: columns * rows - count });
   }
-  const most = Math.max(...found.map(({ area }) => area));
-  const good = found.filter(({ area }) => area >= most * NEARLY);
-  good.sort((one, other) => one.empty - other.empty || other.area - one.area);
+  const most = Math.max(...layouts.map(({ area }) => area));
+  const good = layouts.filter(({ area }) => area >= most * NEARLY);
+  good.sort((layout, other) => layout.empty - other.empty || other.area - layout.area);
   const [{ columns, rows }] = good;
   return { columns, rows };
 }
@@ -287,15 +287,15 @@ export function tilesUnder(from, to, grid) {
   const cellHeight = grid.height / grid.rows;
   const length = Math.hypot((to.x - from.x) / cellWidth, (to.y - from.y) / cellHeight);
   const steps = Math.max(1, Math.ceil(length * 8));
-  const found = new Set();
+  const indexes = new Set();
   for (let step = 0; step <= steps; step += 1) {
     const column = Math.floor((from.x + ((to.x - from.x) * step) / steps) / cellWidth);
     const row = Math.floor((from.y + ((to.y - from.y) * step) / steps) / cellHeight);
     const index = row * grid.columns + column;
     const inside = column >= 0 && column < grid.columns && row >= 0 && index < grid.count;
-    if (inside) found.add(index);
+    if (inside) indexes.add(index);
   }
-  return [...found];
+  return [...indexes];
 }
 
 /** The index that an arrow key leads to, the same at an edge; left and right continue in the next row. */
@@ -387,8 +387,8 @@ export class Painter {
       return;
     }
     const points = event.getCoalescedEvents?.() ?? [];
-    for (const one of points.length ? points : [event]) {
-      const point = this.#point(one);
+    for (const passed of points.length ? points : [event]) {
+      const point = this.#point(passed);
       for (const index of this.#under(stroke.last, point)) {
         if (stroke.painted.has(index)) continue;
         stroke.painted.add(index);

@@ -63,7 +63,7 @@ class GridView {
     if (!this.active) return;
     this.root.hidden = false;
     const index = this.ranks.indexOf(rank);
-    const stands = index >= 0 && this.ranks.every((one) => this.store.visible(one));
+    const stands = index >= 0 && this.ranks.every((shown) => this.store.visible(shown));
     if (stands) this.#point(index);
     else this.#open(this.store.visibleRanks(rank, this.size), rank);
   }
@@ -254,7 +254,7 @@ class GridView {
     this.root.querySelector("[data-grid-none]").hidden = ranks.length > 0;
     this.board.element.hidden = !ranks.length;
     this.index = Math.max(0, ranks.indexOf(rank));
-    if (!this.left.some((one) => ranks.includes(one))) this.studio.notices.hide("grid-left");
+    if (!this.left.some((unseen) => ranks.includes(unseen))) this.studio.notices.hide("grid-left");
     this.#makeRoom();
     this.board.fill(ranks, this.store, this.size);
     ranks.forEach((_, index) => this.#drawTile(index));

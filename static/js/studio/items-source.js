@@ -7,10 +7,10 @@ import { Source } from "./source.js";
 import { LETTERS, SOURCES, UNLABELED } from "./stopping.js";
 
 /**
- * Of its subclasses each says, besides what a source has:
- * - `gone(item)`: what stays of an image that the API gives no more;
- * - `settled(rank)`: whether the image there is done;
- * - `stale(elsewhere, changes)`: whether the images are to be read again; `elsewhere` is what others have done now.
+ * A subclass has besides what a source has:
+ * - `keep(item)`: what the page keeps of an image that the API no longer gives;
+ * - `isDone(rank)`: whether nothing is left to do for the image there;
+ * - `isStale(elsewhere, changes)`: whether the images are to be read again; `elsewhere` is what others have done now.
  */
 export class ItemsSource extends Source {
   /** The images as the API gives them, by place. */
@@ -43,7 +43,7 @@ export class ItemsSource extends Source {
     const answer = await this.ask();
     const now = new Map(answer.results.map((item) => [item.image, item]));
     const known = new Set(this.items.map(({ image }) => image));
-    const stay = this.items.map((item) => now.get(item.image) ?? this.gone(item));
+    const stay = this.items.map((item) => now.get(item.image) ?? this.keep(item));
     this.items = [...stay, ...answer.results.filter(({ image }) => !known.has(image))];
     this.readAt = readAt;
     return {
@@ -60,15 +60,15 @@ export class ItemsSource extends Source {
 
   get progress() {
     const ranks = this.store.visibleRanks(1, this.store.size);
-    const judged = ranks.filter((rank) => this.settled(rank)).length;
+    const judged = ranks.filter((rank) => this.isDone(rank)).length;
     return { candidates: ranks.length, judged, remaining: ranks.length - judged };
   }
 
-  /** Reads the images again where `changes` says that they are others. */
+  /** Reads the images again where `changes` says that they have changed. */
   async follow(changes) {
     const { others, withdrawn, flagged } = changes;
     const elsewhere = JSON.stringify([others, withdrawn, flagged]);
-    if (this.stale(elsewhere, changes)) await this.store.load();
+    if (this.isStale(elsewhere, changes)) await this.store.load();
     this.elsewhere = elsewhere;
   }
 }

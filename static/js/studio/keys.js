@@ -91,10 +91,10 @@ export class Keymap extends EventTarget {
   find(view, keys) {
     for (const key of keys) {
       for (const contexts of [this.graded ? ["graded"] : [], ["both", view]]) {
-        const found = this.actions.find(
+        const bound = this.actions.find(
           ({ name, context }) => contexts.includes(context) && this.keys(name).includes(key),
         );
-        if (found) return found.name;
+        if (bound) return bound.name;
       }
     }
     return null;
@@ -303,7 +303,7 @@ export class KeysDialog {
     keys[index] = key;
     own[name] = [...new Set(keys)];
     for (const rival of rivals) {
-      const left = this.keymap.keys(rival.name).filter((one) => one !== key);
+      const left = this.keymap.keys(rival.name).filter((held) => held !== key);
       own[rival.name] = left.length ? left : [old];
     }
     this.#apply(own, `“${label}” has ${this.keymap.sign(key)} now.`, `${name} ${index}`);

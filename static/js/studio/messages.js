@@ -68,7 +68,7 @@ function endOfReview(studio) {
   if (!remaining) {
     return box("Everything is decided", `${counted(candidates, "image")} decided.`, ...waysOut(studio), last);
   }
-  const open = store.visibleRanks(1, store.size).find((rank) => !source.settled(rank));
+  const open = store.visibleRanks(1, store.size).find((rank) => !source.isDone(rank));
   return box(
     "The end of the review",
     `${counted(remaining, "image")} ${remaining === 1 ? "is" : "are"} still undecided.`,
@@ -138,12 +138,12 @@ function end(studio) {
       back,
     );
   }
-  const found = `${counted(progress.candidates, "candidate")} labeled, ${number(progress.relevant)} relevant.`;
+  const labeled = `${counted(progress.candidates, "candidate")} labeled, ${number(progress.relevant)} relevant.`;
   const stop = (primary) => choice("Hand in …", () => studio.run("stop_panel"), primary);
   if (progress.stop.exhausted) {
     return box(
       "The list is exhausted",
-      `${found} Hand the query in, or step back to check.`,
+      `${labeled} Hand the query in, or step back to check.`,
       stop(true),
       back,
     );
@@ -151,7 +151,7 @@ function end(studio) {
   if (list.size < list.total) {
     return box(
       "The end of the list so far",
-      `${found} The filter has ${counted(list.total, "image")}.`,
+      `${labeled} The filter has ${counted(list.total, "image")}.`,
       choice("Extend the list", (event) => extend(studio, event.currentTarget), true),
       stop(false),
       back,
@@ -160,7 +160,7 @@ function end(studio) {
   const missing = list.unembedded
     ? ` The list isn't exhausted: ${counted(list.unembedded, "image")} of the filter can't be ranked yet.`
     : "";
-  return box("All candidates are labeled", found + missing, stop(true), back);
+  return box("All candidates are labeled", labeled + missing, stop(true), back);
 }
 
 async function extend(studio, pressed) {

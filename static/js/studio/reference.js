@@ -85,8 +85,8 @@ class Reference {
     this.pin?.show(reference.pinned);
     const parts = [
       guidelines(reference.guidelines_html),
-      this.pinned("Relevant", reference.pinned.filter((one) => one.relevant)),
-      this.pinned("Not relevant", reference.pinned.filter((one) => !one.relevant)),
+      this.pinned("Relevant", reference.pinned.filter((example) => example.relevant)),
+      this.pinned("Not relevant", reference.pinned.filter((example) => !example.relevant)),
       this.species(reference, folded),
     ].filter(Boolean);
     if (parts.length === 0) {
@@ -104,8 +104,8 @@ class Reference {
   pinned(title, examples) {
     if (examples.length === 0) return null;
     const kind = examples[0].relevant ? "relevant" : "not_relevant";
-    const shown = examples.map((one) => ({
-      ...one,
+    const shown = examples.map((example) => ({
+      ...example,
       title: examples[0].relevant ? "Relevant example" : "Not relevant example",
     }));
     return make(
@@ -135,7 +135,7 @@ class Reference {
   species(reference, folded) {
     const all = reference.species;
     if (reference.names_hidden || all.length === 0) return null;
-    const rows = all.map((one) => this.oneSpecies(one, all.length <= OPEN_UP_TO && !folded.has(one.id)));
+    const rows = all.map((species) => this.oneSpecies(species, all.length <= OPEN_UP_TO && !folded.has(species.id)));
     const list = make("div", { class: "reference-list" }, ...rows);
     const total = reference.species_total ?? all.length;
     const shown = all.length < total ? `first ${all.length} of ${number(total)}` : String(total);
@@ -146,7 +146,7 @@ class Reference {
 
   oneSpecies(species, open) {
     const name = speciesName(species);
-    const images = species.examples.map((one) => ({ ...one, title: name }));
+    const images = species.examples.map((example) => ({ ...example, title: name }));
     const lineage = species.lineage.filter(Boolean);
     return make(
       "details",
@@ -184,8 +184,8 @@ function guidelines(html) {
 
 /** A field that keeps the species in whose names its text occurs. */
 function finder(all, rows) {
-  const texts = all.map((one) =>
-    [one.scientific_name, one.common_name, ...one.names.map((name) => name.name)].join("\n").toLowerCase(),
+  const texts = all.map((species) =>
+    [species.scientific_name, species.common_name, ...species.names.map((name) => name.name)].join("\n").toLowerCase(),
   );
   const none = make("p", { class: "small muted", text: "No species has this name.", hidden: true });
   const field = make("input", {
@@ -222,14 +222,14 @@ function vernaculars(names) {
 /** The look-alikes of a species, each a button that shows both side by side where `compare` does. */
 function lookalikes(species, compare) {
   if (species.lookalikes.length === 0) return null;
-  const items = species.lookalikes.map((one) => {
-    const name = speciesName(one);
-    const image = one.thumbnail_url
-      ? make("img", { src: one.thumbnail_url, alt: "", loading: "lazy" })
+  const items = species.lookalikes.map((lookalike) => {
+    const name = speciesName(lookalike);
+    const image = lookalike.thumbnail_url
+      ? make("img", { src: lookalike.thumbnail_url, alt: "", loading: "lazy" })
       : make("span", { class: "reference-no-image", "aria-hidden": "true" });
     const beside =
       compare &&
-      button("", () => compare(species, one), {
+      button("", () => compare(species, lookalike), {
         class: null,
         "aria-label": `${speciesName(species)} and ${name} side by side`,
       });
@@ -242,8 +242,8 @@ function lookalikes(species, compare) {
         "span",
         { class: "small" },
         name,
-        one.common_name ? make("span", { class: "scientific muted", text: ` ${one.scientific_name}` }) : null,
-        one.times ? make("span", { class: "muted", text: ` confused ${number(one.times)}\u00a0×` }) : null,
+        lookalike.common_name ? make("span", { class: "scientific muted", text: ` ${lookalike.scientific_name}` }) : null,
+        lookalike.times ? make("span", { class: "muted", text: ` confused ${number(lookalike.times)}\u00a0×` }) : null,
       ),
     );
   });
@@ -259,12 +259,12 @@ function lookalikes(species, compare) {
 function comparing(dialog) {
   const open = modal(dialog);
   const body = dialog.querySelector("[data-compare-body]");
-  return async (one, other) => {
-    dialog.querySelector("[data-compare-title]").textContent = `${speciesName(one)} and ${speciesName(other)}`;
+  return async (species, other) => {
+    dialog.querySelector("[data-compare-title]").textContent = `${speciesName(species)} and ${speciesName(other)}`;
     body.replaceChildren(make("p", { class: "small muted", text: "Loading …" }));
     open(dialog.querySelector("[data-close]"));
     try {
-      const address = `${dialog.dataset.compare}${one.id}/${other.id}/?part`;
+      const address = `${dialog.dataset.compare}${species.id}/${other.id}/?part`;
       const answer = await fetch(address, { credentials: "same-origin" });
       if (!answer.ok || answer.redirected) throw new Error();
       body.innerHTML = await answer.text(); // of the server, which lets no HTML of people through
@@ -338,7 +338,7 @@ function mountPinning(studio, root, changed) {
   studio.on("rank", refresh);
   return {
     show(examples) {
-      pinned = new Map(examples.map((one) => [one.image, one]));
+      pinned = new Map(examples.map((example) => [example.image, example]));
       refresh();
     },
   };

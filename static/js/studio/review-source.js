@@ -5,8 +5,8 @@ export class ReviewSource extends ItemsSource {
   /** Whether votes wait for one's own. */
   blind = true;
 
-  /** An image that is no longer among them: nobody is in doubt about it any more. */
-  gone(item) {
+  /** Nobody is in doubt about it any more. */
+  keep(item) {
     return { ...item, votes: [] };
   }
 
@@ -39,7 +39,7 @@ export class ReviewSource extends ItemsSource {
   }
 
   /** Whether a reviewer has decided the image there, or nobody is in doubt: as labeling/judging/consensus.py. */
-  settled(rank) {
+  isDone(rank) {
     const votes = this.votes(rank);
     const last = votes.filter(({ decides }) => decides).at(-1);
     if (last) return last.relevance !== "unsure";
@@ -49,12 +49,12 @@ export class ReviewSource extends ItemsSource {
   /** Who is unsure goes on; the image stays undecided. */
   needsLabel(rank) {
     const entry = this.store.entry(rank);
-    if (entry === null || this.settled(rank)) return false;
+    if (entry === null || this.isDone(rank)) return false;
     return entry.relevance !== "unsure" || !this.store.changedSince(entry.image, 0);
   }
 
   /** Where others have judged, images were withdrawn or flagged, or one has judged an image that is not among them. */
-  stale(elsewhere, { own }) {
+  isStale(elsewhere, { own }) {
     return elsewhere !== this.elsewhere || own.some(({ image }) => this.store.rankOf(image) === null);
   }
 

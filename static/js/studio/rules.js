@@ -67,9 +67,9 @@ export function handInState({ ways }, progress, list) {
     pause: !met && audited && progress.stop.rule === "streak",
     reason: (met ?? []).map(({ reason }) => reason).join(" and "),
     wanting: (named.length ? named : stand).map((way) => missing(way).join(" and ")).join(", or "),
-    rows: stand.flatMap((way, one) =>
+    rows: stand.flatMap((way, index) =>
       way.flatMap(({ rows: [first, ...more] }, place) => {
-        const joint = place ? "And " : one ? "Or " : "";
+        const joint = place ? "And " : index ? "Or " : "";
         return [joint ? { ...first, name: joint + lower(first.name) } : first, ...more];
       }),
     ),

@@ -121,7 +121,7 @@ class StopPanel {
     this.dialog.querySelector("[data-stop-title]").textContent = title;
     this.dialog.toggleAttribute("data-met", rule.met);
     this.dialog.querySelector("[data-stop-verdict]").textContent = this.studio.closed || verdict(rule, progress);
-    const lines = rule.rows.map((one) => this.#row(one));
+    const lines = rule.rows.map((row) => this.#row(row));
     this.dialog.querySelector("[data-stop-rules]").replaceChildren(...lines);
     const figures = {
       relevant: number(progress.relevant),
@@ -323,37 +323,37 @@ function verdict({ met, pause, reason, wanting }, { stop, streak, remaining }) {
  * @returns {{skipped: number, firstSkipped: number, before: number, firstUnsure: number}} ranks, 0 for none
  */
 function openEnds(store) {
-  const found = { skipped: 0, firstSkipped: 0, before: 0, firstUnsure: 0 };
+  const open = { skipped: 0, firstSkipped: 0, before: 0, firstUnsure: 0 };
   let unlabeled = 0;
   let first = 0;
   for (let rank = 1; rank <= store.size; rank += 1) {
     const { relevance, source, withdrawn } = store.entry(rank);
     if (withdrawn) continue;
-    if (relevance === "unsure" && !found.firstUnsure) found.firstUnsure = rank;
+    if (relevance === "unsure" && !open.firstUnsure) open.firstUnsure = rank;
     if (relevance === null) {
       unlabeled += 1;
       first ||= rank;
     } else if (source === "list" || source === "import") {
-      Object.assign(found, { skipped: unlabeled, firstSkipped: first, before: rank });
+      Object.assign(open, { skipped: unlabeled, firstSkipped: first, before: rank });
     }
   }
-  return found.skipped ? found : { ...found, firstSkipped: 0 };
+  return open.skipped ? open : { ...open, firstSkipped: 0 };
 }
 
 /** What to check before handing in: a sentence and the rank to go to (0: none). */
 function todo({ skipped, firstSkipped, before, firstUnsure }, unsure, unsubmitted) {
-  const found = [];
+  const rows = [];
   if (skipped) {
     const gap = `${counted(skipped, "skipped candidate")} before rank ${number(before)}`;
-    found.push({ text: `${gap}; the streak waits at rank ${number(firstSkipped)}.`, rank: firstSkipped });
+    rows.push({ text: `${gap}; the streak waits at rank ${number(firstSkipped)}.`, rank: firstSkipped });
   }
   if (unsure && firstUnsure) {
     const count = unsure === 1 ? "it counts" : "they count";
-    found.push({ text: `${number(unsure)} unsure; ${count} as not relevant.`, rank: firstUnsure });
+    rows.push({ text: `${number(unsure)} unsure; ${count} as not relevant.`, rank: firstUnsure });
   }
   if (unsubmitted) {
     const are = unsubmitted === 1 ? "is" : "are";
-    found.push({ text: `${counted(unsubmitted, "mark")} in the grid ${are} not submitted.`, rank: 0 });
+    rows.push({ text: `${counted(unsubmitted, "mark")} in the grid ${are} not submitted.`, rank: 0 });
   }
-  return found;
+  return rows;
 }

@@ -1,6 +1,6 @@
 /**
  * The images of the page as it knows them: label and place of every rank at once (from the outline), and decoded
- * images of what is near. Which images they are, in which order and how judged ones are sent, its source says.
+ * images of what is near. Its source says which images they are, in which order they come and how judgments are sent.
  *
  * Labels are those of the person at this page, with what still waits to be sent.
  */
@@ -27,7 +27,7 @@ function keepsSource(before, source) {
 }
 
 /** The ranks that are in one of two sets but not in both. */
-function differing(before, after) {
+function difference(before, after) {
   return [...new Set([...after, ...before])].filter((rank) => before.has(rank) !== after.has(rank));
 }
 
@@ -304,7 +304,7 @@ export class CandidateStore extends EventTarget {
 
   /** @param {number[]} ranks all that are withdrawn */
   setWithdrawn(ranks) {
-    const changed = differing(this.withdrawn, new Set(ranks));
+    const changed = difference(this.withdrawn, new Set(ranks));
     if (!changed.length) return;
     this.withdrawn = new Set(ranks);
     this.state = null;
@@ -314,7 +314,7 @@ export class CandidateStore extends EventTarget {
 
   /** @param {number[]} ranks all that have an open flag */
   setFlagged(ranks) {
-    const changed = differing(this.flagged, new Set(ranks));
+    const changed = difference(this.flagged, new Set(ranks));
     if (!changed.length) return;
     this.flagged = new Set(ranks);
     this.tell(changed);

@@ -71,7 +71,7 @@ class Strip {
       .filter((entry) => entry && entry.relevance !== this.labels.get(entry.image));
     if (!changed.length) return;
     // Of a page the last rank was judged last.
-    const newest = changed.sort((one, other) => other.rank - one.rank).map(({ image }) => image);
+    const newest = changed.sort((entry, other) => other.rank - entry.rank).map(({ image }) => image);
     for (const { image, relevance } of changed) this.labels.set(image, relevance);
     const fresh = new Set(newest);
     this.images = [...newest, ...this.images.filter((image) => !fresh.has(image))].slice(0, MOST * 2);

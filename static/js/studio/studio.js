@@ -38,8 +38,8 @@ const MOST_SECONDS = 3600;
 const IN_ORDER = new Set(["list", "learned"]);
 const isElsewhere = (source) => OUTSIDE_LIST.has(SOURCES[source]);
 
-/** One image's change when a step is redone, or with `back` undone, and where the label was given then. */
-function replayed({ image, from, fromSource, fromGrade, fromReason, to, grade, reason, ...provenance }, back) {
+/** The change that does a step's change of one image again, or with `back` undoes it; it is sent as it was given then. */
+function replay({ image, from, fromSource, fromGrade, fromReason, to, grade, reason, ...provenance }, back) {
   if (!back) return { image, from, to, grade, reason, ...provenance };
   const before = isElsewhere(fromSource) ? { source: fromSource } : provenance;
   return { image, from: to, to: from, grade: fromGrade, reason: fromReason, ...before };
@@ -372,7 +372,7 @@ export class Studio {
       this.announce(back ? "There is nothing to undo." : "There is nothing to redo.");
       return;
     }
-    const wanted = step.marks.map((mark) => replayed(mark, back));
+    const wanted = step.marks.map((mark) => replay(mark, back));
     const changes = wanted.filter(({ image, from }) => this.#standsStill(image, from));
     const rank = this.store.rankOf(wanted[0].image);
     const place = rank ? this.source.where(rank) : "an image outside the list";
