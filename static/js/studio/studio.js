@@ -38,7 +38,7 @@ const MOST_SECONDS = 3600;
 const IN_ORDER = new Set(["list", "learned"]);
 const isElsewhere = (source) => OUTSIDE_LIST.has(SOURCES[source]);
 
-/** The change that does a step's change of one image again, or with `back` undoes it; it is sent as it was given then. */
+/** The change that redoes what a step did to an image, or with `back` undoes it; it is sent as it was given then. */
 function replay({ image, from, fromSource, fromGrade, fromReason, to, grade, reason, ...provenance }, back) {
   if (!back) return { image, from, to, grade, reason, ...provenance };
   const before = isElsewhere(fromSource) ? { source: fromSource } : provenance;
