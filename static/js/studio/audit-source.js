@@ -10,7 +10,7 @@ class DrawnSource extends ItemsSource {
 
   /** Resolves to the images after as many were drawn as are missing to `count` that wait. */
   draw(count) {
-    return api(`${this.address}draws/`, { method: "POST", body: { count } });
+    return api(`${this.given.address}draws/`, { method: "POST", body: { count } });
   }
 
   /** Others or oneself judged it longer ago, or it was withdrawn. */
@@ -29,7 +29,7 @@ class DrawnSource extends ItemsSource {
   }
 
   provenance() {
-    return { source: this.judgedAs };
+    return { source: this.given.judged_as };
   }
 
   /** One's own label suffices until the server says that somebody else has judged it. */
@@ -79,18 +79,12 @@ export class AuditSource extends DrawnSource {
  * audit drew, labels of others for a second opinion, or what runs request.
  */
 export class BlindSource extends DrawnSource {
-  /** @param {{offered_in: string[]}} given the states of a query in which they go on, unlike other labeling also
-   *   after one's hand-in */
-  constructor(store, given) {
-    super(store, given);
-    this.offeredIn = given.offered_in;
-  }
-
   ask() {
     return this.draw(this.ahead());
   }
 
+  /** Unlike other labeling they go on also after one's hand-in. */
   canLabel({ state }) {
-    return this.offeredIn.includes(state);
+    return this.given.offered_in.includes(state);
   }
 }

@@ -116,7 +116,7 @@ class Audit extends AuditReader {
   async #leave() {
     this.studio.say("Saving your judgments …");
     await this.studio.outbox.drained();
-    window.location.assign(this.studio.page.source.ranking);
+    window.location.assign(this.studio.source.given.ranking);
   }
 
   #render() {

@@ -13,7 +13,7 @@ class GridView {
     this.studio = studio;
     this.store = studio.store;
     this.root = studio.root.querySelector("[data-grid]");
-    this.marks = new Marks(`grid-marks ${studio.user.id} ${studio.page.source.address ?? studio.api}`);
+    this.marks = new Marks(`grid-marks ${studio.user.id} ${studio.source.given.address ?? studio.api}`);
     this.submitted = new Map();
     /** Of the page before, what was not on screen and so not submitted. */
     this.left = [];

@@ -7,6 +7,8 @@ import { Source } from "./source.js";
 import { LETTERS, SOURCES, UNLABELED } from "./stopping.js";
 
 /**
+ * The server gives the address of the images and, where all judgments of them are sent with one source, this one.
+ *
  * A subclass has besides what a source has:
  * - `keep(item)`: what the page keeps of an image that the API no longer gives;
  * - `isDone(rank)`: whether nothing is left to do for the image there;
@@ -22,20 +24,9 @@ export class ItemsSource extends Source {
   /** What others had done when their changes were read last, as one string. */
   elsewhere = null;
 
-  /**
-   * @param {CandidateStore} store
-   * @param {{address: string, judged_as?: string}} given the address of the images, and the source of all judgments
-   *   of them; without it each image has that of its own judgment
-   */
-  constructor(store, { address, judged_as: judgedAs }) {
-    super(store);
-    this.address = address;
-    this.judgedAs = judgedAs;
-  }
-
   /** Resolves to the API's answer with the images. */
   ask() {
-    return api(this.address);
+    return api(this.given.address);
   }
 
   async read() {
@@ -52,7 +43,7 @@ export class ItemsSource extends Source {
       scores: this.items.map(({ score }) => score ?? null),
       relevance: this.items.map(({ relevance }) => LETTERS[relevance] ?? UNLABELED),
       grades: this.items.map(({ grade }) => grade ?? UNLABELED),
-      sources: this.items.map(({ source }) => SOURCES[this.judgedAs ?? source] ?? UNLABELED),
+      sources: this.items.map(({ source }) => SOURCES[this.given.judged_as ?? source] ?? UNLABELED),
       withdrawn: this.store.withdrawn,
       flagged: this.items.flatMap(({ flags }, index) => (flags.length ? [index + 1] : [])),
     };

@@ -7,8 +7,8 @@ import { stopState, UNLABELED } from "./stopping.js";
 export class ListSource extends Source {
   kind = "Ranks";
 
-  constructor(store) {
-    super(store);
+  constructor(store, given) {
+    super(store, given);
     this.details = new CandidateDetails(store);
     store.addEventListener("withdrawn", ({ detail: { ranks } }) => this.details.forget(ranks));
     store.addEventListener("flagged", ({ detail: { ranks } }) => {

@@ -46,7 +46,7 @@ function failed(studio, error) {
 }
 
 function nothingToReview(studio) {
-  const { only } = studio.page.source;
+  const { only } = studio.source.given;
   const text = only ? `No image is ${only}.` : "No image is unsure and no two annotators disagree.";
   return box("Nothing to review", text, ...waysOut(studio));
 }
@@ -83,7 +83,7 @@ function endOfBlind(studio) {
   if (store.outline.left) return box("Saving your judgments …", "What is left shows when they are stored.");
   const link = (to, text, primary) => make("a", { class: primary ? "button primary" : "button", href: to, text });
   const { href } = root.querySelector("a.back");
-  const { end_title: endTitle, end_text: endText, next } = studio.page.source;
+  const { end_title: endTitle, end_text: endText, next } = studio.source.given;
   return box(endTitle, endText, link(next, "Next query", true), link(href, "Back to the query"));
 }
 
@@ -94,7 +94,7 @@ function endOfAudit(studio) {
   const { paused } = studio.source;
   if (waiting) return box("Saving your judgments …", "What they certify shows when they are stored.");
   const { href } = studio.root.querySelector("a.back");
-  const { ranking } = studio.page.source;
+  const { ranking } = studio.source.given;
   const [name, label] = drawn ? ["Draw more images", "Audit"] : ["Draw images", "An audit by random images"];
   const done = now.met || !unjudged;
   const leave = !done && (now.out_of_reach || paused);

@@ -11,7 +11,7 @@ export function mount(studio) {
   mountDecided(studio);
   mountVotes(studio);
   mountHistory(studio);
-  const { still_labeling: people } = studio.page.source;
+  const { still_labeling: people } = studio.source.given;
   if (people.length) {
     studio.notices.show("still-labeling", {
       text: `Still labeling: ${people.join(", ")}. More images may come.`,

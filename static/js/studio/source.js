@@ -16,9 +16,13 @@ export class Source {
   /** Whether the page shows the images in another order than that of their ranks. */
   reordered = false;
 
-  /** @param {CandidateStore} store what the page knows of the images */
-  constructor(store) {
+  /**
+   * @param {CandidateStore} store what the page knows of the images
+   * @param {object} given what labeling/views.py tells of the source
+   */
+  constructor(store, given) {
     this.store = store;
+    this.given = given;
   }
 
   /** The place, from 1, of a rank in the order in which the page shows the images. */

@@ -44,7 +44,7 @@ export class CandidateStore extends EventTarget {
   /**
    * @param {string} apiBase the query's address, e.g. "/api/queries/7/"
    * @param {typeof Source} SourceClass
-   * @param {object} [given] what the server told of the source
+   * @param {object} [given] what labeling/views.py tells of the source
    */
   constructor(apiBase, SourceClass, given) {
     super();
