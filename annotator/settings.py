@@ -104,8 +104,6 @@ SECOND_OPINION_NEGATIVE = env.share("SECOND_OPINION_NEGATIVE", 0.02, zero=True)
 # Of labels on species in look-alike groups, where the query is of the supercategory Species.
 SECOND_OPINION_LOOKALIKE = env.share("SECOND_OPINION_LOOKALIKE", 0.1, zero=True)
 SECOND_OPINION_BOUNDARY = env.number("SECOND_OPINION_BOUNDARY", 50, minimum=0, maximum=10_000)
-# The share of the boxed images that a second person boxes blindly.
-BOX_SECOND_OPINION = env.share("BOX_SECOND_OPINION", 0.1, zero=True)
 # Among so many of these one is a check, whose answer a reviewer has given; 0 for no checks.
 GOLD_EVERY = env.number("GOLD_EVERY", 40, minimum=0, maximum=10_000)
 HAND_IN_RULE = env.text("HAND_IN_RULE", DEFAULT_RULE)

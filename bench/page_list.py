@@ -254,7 +254,10 @@ def _complete() -> Query:
     """A complete query with judgments, whose images get boxes."""
     queries = Query.objects.filter(state=Query.State.COMPLETE).exclude(judgments=None)
     query = queries.earliest("query_id")
-    Query.objects.filter(pk=query.pk).update(boxes=Query.Boxes.ALL)
+    if "boxes" in settings.EXTRAS:
+        from extras.boxes.models import BoxedQuery
+
+        BoxedQuery.objects.get_or_create(query=query, images=BoxedQuery.Images.ALL)
     return query
 
 

@@ -1,6 +1,7 @@
 """What extras add to the pages and files of the apps: plain lists that an extra's
 `AppConfig.ready` appends to. Kinds of jobs have `core.jobs.kinds.job_handler`, formats of a release
-`releases.formats.registry.FORMATS`, blind queues `labeling.judging.blind.BLIND_KINDS`.
+`releases.formats.registry.FORMATS`, blind queues `labeling.judging.blind.BLIND_KINDS`, settings of
+a benchmark `labeling.lifecycle.benchmarks.SETTING_FIELDS`.
 """
 
 from __future__ import annotations
@@ -36,8 +37,31 @@ class BackupFolder(NamedTuple):
     """Those that the database names."""
 
 
+class QueryTask(NamedTuple):
+    """What annotators do with queries besides labeling them."""
+
+    title: str
+    page: str
+    """The name of its address, which has the query's primary key."""
+    queries: Callable[[], Any]
+    """Gives the condition, a Q, on the queries that they see for it, whatever their state."""
+
+
+class SnapshotTable(NamedTuple):
+    """A table of a release's snapshot. It has labels: of a hidden test split nothing is open."""
+
+    name: str
+    row: type
+    """A dataclass with the column `query_id`."""
+    rows: Callable[[Any], Iterable[Any]]
+    """Those of a benchmark, by query id."""
+
+
 QUERY_LINKS: list[Callable[[Any, Any], Link | None]] = []
 """Each takes a user and a query, and returns a link for the head of the query's page, or None."""
+QUERY_PANELS: list[Callable[[Any, Any], str | None]] = []
+"""Each takes a request and a query, and returns a card of the query's page, safe HTML, or None."""
+QUERY_TASKS: list[QueryTask] = []
 LEADERBOARD_TABS: list[Callable[[], Link]] = []
 LEADERBOARD_LINKS: list[Callable[[Any, dict[str, str]], Link]] = []
 """Each takes a release and what is chosen (`task`, and `split` where its labels may be seen), and
@@ -48,9 +72,15 @@ FLAG_LINKS: list[Callable[[], Link]] = []
 CONFUSIONS: list[Confusions] = []
 SNAPSHOT_FACTS: list[Callable[[], dict[str, Any]]] = []
 """Each returns fields of a snapshot's header, as of the moment when it is taken."""
+SNAPSHOT_TABLES: list[SnapshotTable] = []
 BACKUP_FOLDERS: list[BackupFolder] = []
 
 
 def query_links(user: Any, query: Any) -> list[Link]:
     """The links of all extras from a query's page."""
     return [link for made in QUERY_LINKS if (link := made(user, query))]
+
+
+def query_panels(request: Any, query: Any) -> list[str]:
+    """The cards of all extras on a query's page."""
+    return [card for panel in QUERY_PANELS if (card := panel(request, query))]

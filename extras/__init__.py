@@ -3,6 +3,7 @@
 from typing import Final
 
 NAMES: Final = (
+    "boxes",
     "context",
     "correlations",
     "duplicates",

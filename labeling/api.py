@@ -19,7 +19,6 @@ from rest_framework.viewsets import GenericViewSet
 from core.access import Role, at_least, require_role
 from core.api.parameters import parameters, validated
 from labeling.audits.hand_in import hand_in_state
-from labeling.boxes.api import BoxActions
 from labeling.candidates.rules import HandInState
 from labeling.comments.api import CommentActions
 from labeling.judging.access import (
@@ -100,7 +99,6 @@ class QueryViewSet(
     AuditActions,
     CheckActions,
     CommentActions,
-    BoxActions,
     GenericViewSet[Query],
 ):
     """The queries that the user sees: annotators the open ones and those that they judged for."""

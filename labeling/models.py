@@ -8,7 +8,6 @@ from labeling.audits.models import (
     ReleaseKey,
 )
 from labeling.blind.models import MarkedCheck, OpinionKey
-from labeling.boxes.models import BoxSet
 from labeling.candidates.models import Candidate, CandidateList, PoolRanking
 from labeling.comments.models import Comment, Mention, Thread
 from labeling.guidance.models import HowToLabel, Introduction
@@ -20,7 +19,6 @@ from labeling.studio.models import LabelingPreferences
 __all__ = [
     "Assignment",
     "BlindItem",
-    "BoxSet",
     "Candidate",
     "CandidateList",
     "Comment",

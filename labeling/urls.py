@@ -3,7 +3,6 @@
 from django.urls import path
 
 from labeling import views
-from labeling.boxes import views as boxes
 from labeling.guidance import views as guidance
 from labeling.judging.blind import BLIND_KINDS
 from labeling.lifecycle import benchmark_views
@@ -33,9 +32,6 @@ urlpatterns = [
     path("queries/<id:pk>/", query_views.query_detail, name="query-detail"),
     path("queries/<id:pk>/edit/", query_views.query_edit, name="query-edit"),
     path("queries/<id:pk>/delete/", query_views.query_delete, name="query-delete"),
-    path("queries/<id:pk>/boxes/", boxes.query_boxes, name="query-boxes"),
-    path("queries/<id:pk>/boxes.json", boxes.query_boxes_file, name="query-boxes-file"),
-    path("queries/<id:pk>/boxes/import/", boxes.query_boxes_import, name="query-boxes-import"),
     path("queries/<id:pk>/finds/", query_views.query_finds, name="query-finds"),
     path("queries/<id:pk>/transition/", query_views.query_transition, name="query-transition"),
     path("queries/<id:pk>/complete/", query_views.query_complete, name="query-complete"),

@@ -18,7 +18,7 @@ from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
-from core.registries import CONFUSIONS
+from core.registries import CONFUSIONS, QUERY_TASKS, Link
 from labeling.audits.selectors import audit_aim
 from labeling.blind.selectors import queries_waiting
 from labeling.comments.selectors import mentions_waiting
@@ -35,7 +35,12 @@ from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
 from labeling.review.first_steps import first_steps
 from labeling.review.my_queries import my_queries
-from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
+from labeling.review.overview import (
+    SORT_KEYS,
+    QueryOverview,
+    annotator_activity,
+    queries_overview,
+)
 from labeling.review.pace import team_progress
 from labeling.review.people import fast_pages_of, months_of, pace_of
 from labeling.review.selectors import KINDS
@@ -101,8 +106,9 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     mine = None
     if not reviewer:
         mine = my_queries(request.user, queries_overview(user=request.user) if filtered else rows)
+    tasks = _tasks(rows)
     context: dict[str, Any] = {
-        "rows": rows,
+        "rows": [(row, tasks.get(row.query.pk)) for row in rows],
         "mine": mine,
         "columns": _columns(filters),
         "filters": filters,
@@ -122,6 +128,16 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     if needs_introduction(request.user):
         context |= how_to_label_context(request.user)
     return render(request, "labeling/dashboard.html", context)
+
+
+def _tasks(rows: list[QueryOverview]) -> dict[int, Link]:
+    """By query, the page of what people do with it besides labeling it."""
+    pks = [row.query.pk for row in rows]
+    return {
+        pk: Link(task.title, reverse(task.page, args=[pk]))
+        for task in QUERY_TASKS
+        for pk in Query.objects.filter(task.queries(), pk__in=pks).values_list("pk", flat=True)
+    }
 
 
 def _blind_waiting(user: Any) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ from django.http import Http404
 
 from core.access import Role, at_least, role_of
 from core.errors import Forbidden, QueryGone
+from core.registries import QUERY_TASKS
 from core.sql import fetch_all
 from labeling.judging.blind import (
     BLIND_KINDS,
@@ -30,7 +31,7 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
 
     Reviewers and admins see all; annotators, of their benchmarks, the open ones (those for assigned
     people only if they are assigned), those that they have judged for or handed in, those in which
-    images wait to be judged blindly (`BlindKind.visible_in`), and complete ones that ask for boxes;
+    images wait to be judged blindly (`BlindKind.visible_in`), and those of extras (`QUERY_TASKS`);
     nobody else any.
     """
     queries = Query.objects.all()
@@ -45,10 +46,11 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     assigned = Assignment.objects.filter(query=OuterRef("pk"), annotator=user)
     to_label = Q(state=Query.State.OPEN) & (Q(assigned_only=False) | Exists(assigned))
     own = to_label | Exists(judged) | Exists(handed_in)
-    to_box = Q(state=Query.State.COMPLETE) & ~Q(boxes=Query.Boxes.NONE)
-    every = Q(own | to_box)
+    every = Q(own)
     for kind in BLIND_KINDS:
         every |= Q(Exists(blind.filter(kind=kind.name)), state__in=kind.visible_in)
+    for task in QUERY_TASKS:
+        every |= task.queries()
     return queries.filter(every, benchmark__in=benchmarks_of(user))
 
 

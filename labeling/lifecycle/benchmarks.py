@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -21,34 +21,8 @@ from labeling.queries.models import Benchmark, Query
 from retrieval.corpus.models import Species
 
 
-def setting_fields() -> dict[str, forms.Field]:
-    """The settings that a benchmark may override, each with the field that reads it; empty ones are
-    the installation's.
-    """
-    fields: dict[str, forms.Field] = {
-        "HAND_IN_RULE": forms.CharField(
-            max_length=100, validators=[_rule_check], label="Rule for handing in"
-        ),
-        "CERTIFICATE_RECALL": _share(least=0.001, label="Recall to certify"),
-        "CERTIFICATE_CONFIDENCE": _share(least=0.001, label="Confidence of certificates"),
-        "SECOND_OPINION_POSITIVE": _share(label="Second opinions, share of relevant"),
-        "SECOND_OPINION_NEGATIVE": _share(label="Second opinions, share of not relevant"),
-        "SECOND_OPINION_LOOKALIKE": _share(label="Second opinions, share of look-alikes"),
-        "SECOND_OPINION_BOUNDARY": _count(label="Second opinions between the two"),
-        "BOX_SECOND_OPINION": _share(label="Second boxes, share of images with boxes"),
-        "GOLD_EVERY": _count(label="Second opinions to a check"),
-        "POOL_MODELS": SimpleArrayField(
-            forms.CharField(max_length=300), label="Models of the candidate lists"
-        ),
-    }
-    for name, field in fields.items():
-        usual = getattr(installation, name)
-        shown = ", ".join(usual) or "one model" if isinstance(usual, list) else usual
-        field.required, field.help_text = False, f"Empty for the installation’s: {shown}."
-    return fields
-
-
-def _share(*, label: str, least: float = 0.0) -> forms.Field:
+def share_field(*, label: str, least: float = 0.0) -> forms.Field:
+    """The field of a share below 1."""
     widget = forms.NumberInput(attrs={"step": "any"})
     return forms.FloatField(min_value=least, max_value=0.999999, label=label, widget=widget)
 
@@ -62,6 +36,35 @@ def _rule_check(text: str) -> None:
         parse_rule(text)
     except ValueError as error:
         raise ValidationError(str(error)) from error
+
+
+SETTING_FIELDS: dict[str, Callable[[], forms.Field]] = {
+    "HAND_IN_RULE": lambda: forms.CharField(
+        max_length=100, validators=[_rule_check], label="Rule for handing in"
+    ),
+    "CERTIFICATE_RECALL": lambda: share_field(least=0.001, label="Recall to certify"),
+    "CERTIFICATE_CONFIDENCE": lambda: share_field(least=0.001, label="Confidence of certificates"),
+    "SECOND_OPINION_POSITIVE": lambda: share_field(label="Second opinions, share of relevant"),
+    "SECOND_OPINION_NEGATIVE": lambda: share_field(label="Second opinions, share of not relevant"),
+    "SECOND_OPINION_LOOKALIKE": lambda: share_field(label="Second opinions, share of look-alikes"),
+    "SECOND_OPINION_BOUNDARY": lambda: _count(label="Second opinions between the two"),
+    "GOLD_EVERY": lambda: _count(label="Second opinions to a check"),
+    "POOL_MODELS": lambda: SimpleArrayField(
+        forms.CharField(max_length=300), label="Models of the candidate lists"
+    ),
+}
+"""The settings that a benchmark may override, each with what makes the field that reads it; extras
+add theirs."""
+
+
+def setting_fields() -> dict[str, forms.Field]:
+    """New fields of those settings; empty ones are the installation's."""
+    fields = {name: make() for name, make in SETTING_FIELDS.items()}
+    for name, field in fields.items():
+        usual = getattr(installation, name)
+        shown = ", ".join(usual) or "one model" if isinstance(usual, list) else usual
+        field.required, field.help_text = False, f"Empty for the installation’s: {shown}."
+    return fields
 
 
 def _settings_read(given: Mapping[str, Any]) -> dict[str, Any]:

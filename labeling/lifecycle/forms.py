@@ -86,7 +86,6 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
             "order": "The order that learns finds more of what the model misses; the stop rule "
             "speaks of the CLIP order either way.",
             "grades": "Which of four grades are relevant. Fixed once judgments have grades.",
-            "boxes": "Whether people draw boxes, and on which images.",
             "guidelines": "What counts as relevant; annotators see it beside each image. Markdown "
             "works, and ![caption](image:12345) shows the image of the corpus with that id.",
         }

@@ -63,7 +63,6 @@ class QueryFields(TypedDict, total=False):
     order: str
     hand_in_rule: str
     grades: str
-    boxes: str
     species: Iterable[Species]
 
 

@@ -19,9 +19,8 @@ from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen_ids
 from core.ids import ids_of
 from core.pages import refusal_in_form, refusal_in_message
-from core.registries import query_links
+from core.registries import query_links, query_panels
 from labeling.audits.hand_in import hand_in_state
-from labeling.boxes.selectors import BoxWork, box_problem
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_refresh
 from labeling.comments.selectors import image_threads
@@ -148,6 +147,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "reject_form": RejectForm(auto_id="reject-%s") if "rejected" in allowed else None,
         "list_job": query.current_list.job if query.current_list else None,
         "links": query_links(request.user, query),
+        "panels": query_panels(request, query),
         "can_label": not problem,
         "closed": problem if query.state == "open" else "",
         "part": part,
@@ -156,9 +156,6 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
             name for name in still_labeling(query) if name != request.user.get_username()
         ],
     }
-    if not box_problem(request.user, query):
-        work = BoxWork(query)
-        context |= {"boxes": work, "boxes_waiting": len(work.waiting(request.user))}
     if reviewer and query.state in ("draft", "open", "submitted"):
         context |= _team(query)
     elif part and part.handed_in and query.state in ("open", "submitted"):

@@ -79,7 +79,6 @@ class Migration(migrations.Migration):
                 ('order', models.CharField(choices=[('clip', 'CLIP order'), ('learned', 'Order that learns')], default='clip', help_text='in which its images are labeled where nobody chooses another', max_length=7)),
                 ('hand_in_rule', models.CharField(blank=True, help_text="what allows to hand it in: streak, certificate:0.9 (a recall, and behind another colon a confidence) or exhausted, joined by “and” or “or”; empty for the setting's", max_length=100)),
                 ('grades', models.CharField(blank=True, choices=[('', 'None: relevant, not relevant or unsure'), ('partly', 'Four; definitely and partly are relevant'), ('definitely', 'Four; only definitely is relevant'), ('evidence', 'What is shown (screening): the organism, a trace, the habitat only')], default='', help_text='which of four grades are relevant, empty where it asks for none; fixed once judgments have grades', max_length=10)),
-                ('boxes', models.CharField(blank=True, choices=[('', 'None'), ('animals', 'On relevant images of animals'), ('all', 'On relevant images, of plants and fungi too'), ('species', 'On every image of its species filter, relevant or not')], default='', help_text='whether people draw boxes, and on which images', max_length=7)),
                 ('annotators_wanted', models.PositiveSmallIntegerField(default=0, help_text='how many must hand it in; 0 for whoever begins')),
                 ('assigned_only', models.BooleanField(default=False, help_text='only those assigned, or who have begun, see and label it')),
                 ('state', models.CharField(choices=[('draft', 'Draft'), ('open', 'Open'), ('submitted', 'Submitted'), ('complete', 'Complete'), ('rejected', 'Rejected')], default='draft', max_length=10)),
@@ -205,23 +204,6 @@ class Migration(migrations.Migration):
             model_name='candidatelist',
             name='query',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='lists', to='labeling.query'),
-        ),
-        migrations.CreateModel(
-            name='BoxSet',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('client_id', models.UUIDField(help_text='made by the client, so that a repeat counts once')),
-                ('boxes', models.JSONField(help_text='as `matching.Box` has them; empty where no box is possible')),
-                ('imported', models.BooleanField(default=False, help_text='from a file')),
-                ('current', models.BooleanField(default=True)),
-                ('made_at', models.DateTimeField(auto_now_add=True)),
-                ('annotator', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('image', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='retrieval.image')),
-                ('query', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='box_sets', to='labeling.query')),
-            ],
-            options={
-                'ordering': ['pk'],
-            },
         ),
         migrations.CreateModel(
             name='Assignment',
@@ -554,10 +536,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='query',
-            constraint=models.CheckConstraint(condition=models.Q(('boxes__in', ['', 'animals', 'all', 'species'])), name='query_boxes_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='query',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('reject_reason__gt', ''), ('state', 'rejected')), models.Q(models.Q(('state', 'rejected'), _negated=True), ('reject_reason', '')), _connector='OR'), name='query_rejected_with_reason'),
         ),
         migrations.AddConstraint(
@@ -571,18 +549,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='candidatelist',
             constraint=models.CheckConstraint(condition=models.Q(('size__lte', models.F('total'))), name='candidate_list_size_in_total'),
-        ),
-        migrations.AddIndex(
-            model_name='boxset',
-            index=models.Index(fields=['query', 'annotator', '-id'], name='box_set_own'),
-        ),
-        migrations.AddConstraint(
-            model_name='boxset',
-            constraint=models.UniqueConstraint(condition=models.Q(('current', True)), fields=('query', 'image', 'annotator'), name='box_set_current_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='boxset',
-            constraint=models.UniqueConstraint(fields=('annotator', 'client_id'), name='box_set_client_once'),
         ),
         migrations.AddConstraint(
             model_name='assignment',

@@ -99,14 +99,6 @@ class Query(models.Model):
         DEFINITELY = "definitely", "Four; only definitely is relevant"
         EVIDENCE = "evidence", "What is shown (screening): the organism, a trace, the habitat only"
 
-    class Boxes(models.TextChoices):
-        """Whether people draw boxes, and on which images; see `labeling.boxes`."""
-
-        NONE = "", "None"
-        ANIMALS = "animals", "On relevant images of animals"
-        ALL = "all", "On relevant images, of plants and fungi too"
-        SPECIES = "species", "On every image of its species filter, relevant or not"
-
     class RejectReason(models.TextChoices):
         """Why a query can't be used in a benchmark."""
 
@@ -168,13 +160,6 @@ class Query(models.Model):
         help_text="which of four grades are relevant, empty where it asks for none; fixed once "
         "judgments have grades",
     )
-    boxes = models.CharField(
-        max_length=7,
-        choices=Boxes,
-        blank=True,
-        default=Boxes.NONE,
-        help_text="whether people draw boxes, and on which images",
-    )
     annotators_wanted = models.PositiveSmallIntegerField(
         default=0,
         help_text="how many must hand it in; 0 for whoever begins",
@@ -226,10 +211,6 @@ class Query(models.Model):
             models.CheckConstraint(
                 condition=models.Q(grades__in=["", "partly", "definitely", "evidence"]),
                 name="query_grades_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(boxes__in=["", "animals", "all", "species"]),
-                name="query_boxes_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(state="rejected", reject_reason__gt="")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from releases.formats import (
     attribution,
     beir,
-    boxes,
     certificates,
     coco,
     darwin_core,
@@ -56,12 +55,6 @@ FORMATS: list[Format] = [
         "COCO JSON",
         "The images with species, place, date and attribution, in iNat24's layout.",
         coco.write,
-    ),
-    Format(
-        "boxes",
-        "Boxes",
-        "Boxes as COCO’s detections, a category a query.",
-        boxes.write,
     ),
     Format(
         "darwin-core",

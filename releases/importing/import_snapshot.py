@@ -24,13 +24,13 @@ from releases.making.take_snapshot import GRADES_RULE
 from releases.making.takedown import images_write
 from releases.models import Release
 from releases.snapshot.snapshot import (
-    TABLES,
     FixedImage,
     Header,
     Snapshot,
     SnapshotImage,
     SnapshotQuery,
     SnapshotWriter,
+    all_tables,
     software,
 )
 from retrieval.corpus.models import ImageTakedown
@@ -189,7 +189,7 @@ def _copy_snapshot(
         with progress.step(title):
             pass
     with progress.step(IMAGES_STEP):
-        for path in filter(Path.exists, map(snapshot.path, TABLES)):
+        for path in filter(Path.exists, map(snapshot.path, all_tables())):
             shutil.copyfile(path, directory / path.name)
         ids = layout.images["image_id"].to_pylist()
         taken_down = set(ImageTakedown.objects.values_list("pk", flat=True)).intersection(ids)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
-from labeling.boxes.selectors import BoxWork, decisive
 from labeling.candidates.models import Candidate
 from labeling.candidates.pools import model_ranks
 from labeling.judging.consensus import Vote
@@ -15,7 +14,7 @@ from labeling.judging.models import Judgment
 from labeling.queries.categories import supercategory_of
 from labeling.queries.models import Assignment, Benchmark, Query
 from releases.snapshot.release_files import JudgmentRow
-from releases.snapshot.snapshot import ModelRank, ReleasedBox, SnapshotQuery
+from releases.snapshot.snapshot import ModelRank, SnapshotQuery
 from retrieval.flags.selectors import is_withdrawn
 
 # Rows held at a time while streaming.
@@ -163,17 +162,6 @@ def released_model_ranks(benchmark: Benchmark | None = None) -> Iterator[ModelRa
         image_ids = judged.values_list("image_id", flat=True).distinct()
         for rank in model_ranks(query.current_list, image_ids):
             yield ModelRank(query.query_id, rank.image_id, rank.model, rank.rank, rank.score)
-
-
-def released_boxes(benchmark: Benchmark | None = None) -> Iterator[ReleasedBox]:
-    """The boxes that count on the images of queries that ask for them, by query id and image id.
-    Four SQL queries each.
-    """
-    for query in complete_queries(benchmark).exclude(boxes="").select_related("benchmark"):
-        for image_id, sets in sorted(BoxWork(query).sets.items()):
-            for box in decisive(sets).boxes:
-                x, y, width, height = box["bbox"]
-                yield ReleasedBox(query.query_id, image_id, x, y, width, height, box["group"])
 
 
 def released_judgment_count(benchmark: Benchmark | None = None) -> int:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from django.db import connection
 
 from core.jobs.kinds import JobFailed
-from core.registries import SNAPSHOT_FACTS
+from core.registries import SNAPSHOT_FACTS, SNAPSHOT_TABLES
 from core.sql import repeatable_read
 from labeling.judging.consensus import consensus
 from labeling.queries.models import Benchmark
@@ -25,7 +25,6 @@ from releases.making.labels import (
     Effort,
     complete_queries,
     graded_query_ids,
-    released_boxes,
     released_judgment_count,
     released_judgments,
     released_model_ranks,
@@ -187,7 +186,8 @@ def _queries_write(
         queries = list(released_queries(benchmark, labels.efforts))
         writer.table("queries", queries)
         writer.table("model_ranks", released_model_ranks(benchmark))
-        writer.table("boxes", released_boxes(benchmark))
+        for table in SNAPSHOT_TABLES:
+            writer.table(table.name, table.rows(benchmark))
     return queries
 
 

@@ -12,15 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from releases.snapshot.snapshot import OPEN_FOLDER, TABLES, Snapshot, schema_of, write_header
+from releases.snapshot.snapshot import OPEN_FOLDER, Snapshot, all_tables, schema_of, write_header
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
 #: Tables whose every row is open.
 _OPEN: Final = ("queries", "fixed", "vectors")
-#: Tables whose rows of validation queries are open.
-_LABELS: Final = ("pairs", "judgments", "model_ranks", "rounds", "pools", "boxes")
 #: Tables whose rows of validation queries are open, also of audited queries that aren't released.
 _AUDITS: Final = ("release_audits", "audited", "seeds")
 #: The columns about the work on a query, and their values where it is withheld.
@@ -43,7 +41,7 @@ class OpenSnapshot(Snapshot):
         queries           all; those of the test split without the columns in _WORK, which are about
                           the work on them
         fixed, vectors    all: a model made them, no person
-        pairs, judgments, model_ranks, rounds, pools, boxes
+        pairs, judgments, model_ranks, rounds, pools
                           those of validation queries. The places of imported pairs are numbered
                           without gaps, which would tell how many are left out
         release_audits, audited, seeds
@@ -51,9 +49,11 @@ class OpenSnapshot(Snapshot):
         images            those that open pairs or fixed lists name: which images were judged for a
                           query reveals how far down its list the relevant ones lie
 
-    So certificates and figures computed from it are of validation queries alone. Any other table
-    isn't open (KeyError). Only `rerankable_queries` is the whole's: everybody may know which test
-    queries have a list that is fit for re-ranking, since methods are to re-rank it.
+    Certificates and figures are computed from these, and so of validation queries alone. Of any
+    other table, as of extras, installed or not, the rows of validation queries are open; one
+    without the column `query_id` is refused (KeyError). Only `rerankable_queries` is the whole's:
+    everybody may know which test queries have a list that is fit for re-ranking, since methods are
+    to re-rank it.
     """
 
     def __init__(self, whole: Snapshot) -> None:
@@ -108,20 +108,18 @@ class OpenSnapshot(Snapshot):
 
         if name not in self._datasets:
             rows = pa.Table.from_batches(self.batches(name), schema=self.schema(name))
-            columns = schema_of(TABLES[name]).empty_table()
+            columns = schema_of(all_tables()[name]).empty_table()
             table = pa.concat_tables([columns, rows], promote_options="default")
             self._datasets[name] = dataset(table)
         return self._datasets[name]
 
     def _open_ids(self, name: str) -> npt.NDArray[np.int64]:
         """The ids of the queries, or images, whose rows are open; ascending."""
-        if name in _LABELS:
-            return self._labeled
         if name in _AUDITS:
             audits = self.whole.release_audits()
             query_ids = {audit.query_id for audit in audits if audit.split == "val"}
             return np.array(sorted(query_ids), np.int64)
-        return {"images": self._open_images}[name]
+        return self._open_images if name == "images" else self._labeled
 
     @cached_property
     def _labeled(self) -> npt.NDArray[np.int64]:
@@ -151,7 +149,8 @@ def write_open_snapshot(snapshot: OpenSnapshot) -> None:
     """Write an open snapshot beside the whole one, where `Snapshot.open` finds it."""
     snapshot.directory.mkdir()
     write_header(snapshot.directory, snapshot.header_data)
-    for name in filter(snapshot.has_table, TABLES):
+    for path in snapshot.whole.directory.glob("*.parquet"):
+        name = path.stem
         schema = snapshot.schema(name)
         with pq.ParquetWriter(snapshot.path(name), schema, compression="zstd") as file:
             for batch in snapshot.batches(name):

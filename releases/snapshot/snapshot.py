@@ -15,13 +15,15 @@
     pools.parquet      PoolImage, every image of the pools that the rounds drew from, by query id
                        and rank; like the rounds not in snapshots of imported benchmarks, nor in
                        those from before there were audits
-    release_audits.parquet   ReleasedAudit, the audits for releases, by query id and number
+    release_audits.parquet   ReleasedAudit, the audits for releases, by query id and number; where
+                       the next two are, this is
     audited.parquet    AuditedImage, the images that these audits could select, by query id and
                        image id
     seeds.parquet      Seed, known positives mixed into the draws of these audits, by query id and
                        image id
-    boxes.parquet      ReleasedBox, the boxes that count, by query id and image id; not in
-                       snapshots of imported benchmarks, nor in those from before there were boxes
+
+Extras add tables (`core.registries.SNAPSHOT_TABLES`). Those of an extra that isn't installed stay
+as they are, and an import leaves them out.
 
 The writers of formats read a snapshot and nothing else, no database and no clock, so that equal
 snapshots give equal bytes. Readers stream batches; memory doesn't grow with the corpus.
@@ -48,6 +50,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core import __version__
+from core.registries import SNAPSHOT_TABLES
 from core.table_queries import query_tables
 from labeling.judging.grades import HIGHEST
 from releases.snapshot.qrels import Qrels, is_rerankable
@@ -378,21 +381,6 @@ class Seed:
     """What they judged; empty where they haven't."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReleasedBox:
-    """A box on an image that is relevant for a query."""
-
-    query_id: int
-    image_id: int
-    x: float
-    """Of its left edge; all four are in pixels of the upright source image."""
-    y: float
-    width: float
-    height: float
-    group: bool
-    """Whether it holds several instances that can't be told apart."""
-
-
 TABLES: Final[dict[str, type]] = {
     "queries": SnapshotQuery,
     "pairs": Pair,
@@ -406,8 +394,12 @@ TABLES: Final[dict[str, type]] = {
     "release_audits": ReleasedAudit,
     "audited": AuditedImage,
     "seeds": Seed,
-    "boxes": ReleasedBox,
 }
+
+
+def all_tables() -> dict[str, type]:
+    """The rows of all tables by name, those of extras too."""
+    return TABLES | {table.name: table.row for table in SNAPSHOT_TABLES}
 
 
 class Snapshot:
@@ -548,10 +540,6 @@ class Snapshot:
         """The seeds that were shown, by query id and image id."""
         return self._rows_if_any("seeds", Seed)
 
-    def boxes(self) -> Iterator[ReleasedBox]:
-        """The boxes that count, by query id and image id."""
-        return self._rows_if_any("boxes", ReleasedBox)
-
     @cached_property
     def graded_queries(self) -> list[int]:
         """The ids of the queries that were labeled with grades, ascending."""
@@ -578,11 +566,11 @@ class Snapshot:
         """A table for `sql`; a column that an earlier version didn't write is null."""
         from pyarrow.dataset import dataset  # imports pandas where it is installed
 
-        return dataset(self.path(name), schema=schema_of(TABLES[name]))
+        return dataset(self.path(name), schema=schema_of(all_tables()[name]))
 
     def sql(self, statement: str, /, **values: Any) -> DuckDBPyRelation:
         """Query the tables by their names; see `query_tables`."""
-        named = {name: self.dataset(name) for name in TABLES if name in statement}
+        named = {name: self.dataset(name) for name in all_tables() if name in statement}
         return query_tables(statement, named, **values)
 
     def has_table(self, name: str) -> bool:
@@ -643,7 +631,7 @@ class SnapshotWriter:
     def arrow(self, name: str, table: pa.Table) -> None:
         """Write a whole table, whose rows are in the snapshot's order and which has at least its
         columns."""
-        schema = schema_of(TABLES[name])
+        schema = schema_of(all_tables()[name])
         rows = table.select(schema.names).cast(schema)
         with pq.ParquetWriter(self._path(name), schema, compression="zstd") as file:
             file.write_table(rows, row_group_size=ROWS_AT_A_TIME)
@@ -651,7 +639,7 @@ class SnapshotWriter:
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[Any], None]]:
         """Give a function that writes one row of a table; the table is whole after the block."""
-        row_type = TABLES[name]
+        row_type = all_tables()[name]
         schema = schema_of(row_type)
         names = schema.names
         waiting: list[Any] = []

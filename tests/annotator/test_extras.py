@@ -23,6 +23,7 @@ from django.core.management import call_command, get_commands
 from django.urls import get_resolver
 from core import registries
 from core.jobs.kinds import HANDLERS
+from labeling.lifecycle.benchmarks import SETTING_FIELDS
 from releases.formats.registry import all_formats
 from releases.importing.layout_files import LAYOUTS
 from retrieval.encoding.model_specs import BASES
@@ -35,7 +36,9 @@ print(json.dumps({
     "lists": [len(one) for one in (
         registries.QUERY_LINKS, registries.LEADERBOARD_TABS, registries.LEADERBOARD_LINKS,
         registries.BACKUP_FOLDERS, registries.CORPUS_LINKS, registries.FLAG_LINKS,
-        registries.CONFUSIONS, registries.SNAPSHOT_FACTS, LAYOUTS[1:], BASES)],
+        registries.CONFUSIONS, registries.SNAPSHOT_FACTS, LAYOUTS[1:], BASES,
+        registries.QUERY_PANELS, registries.QUERY_TASKS, registries.SNAPSHOT_TABLES,
+        SETTING_FIELDS.keys() & {"BOX_SECOND_OPINION"})],
     "jobs": sorted(HANDLERS),
     "settings": dir(settings),
     "formats": [one.key for one in all_formats()],
@@ -58,22 +61,23 @@ def seen(value: str) -> dict[str, list[str]]:
 def test_without_extras_nothing_of_them_is_there() -> None:
     without, with_all = seen(""), seen(",".join(extras.NAMES))
     assert [without[key] for key in ("apps", "modules", "commands")] == [[], [], []]
-    assert without["lists"] == [0] * 10
+    assert without["lists"] == [0] * 14
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
-        "add_context", "evaluate_species", "find_duplicates", "hold_shards", "import_lookalikes",
-        "propose_faces", "propose_lookalikes", "shards", "simulate", "train_context",
+        "add_context", "evaluate_species", "find_duplicates", "hold_shards", "import_boxes",
+        "import_lookalikes", "propose_faces", "propose_lookalikes", "shards", "simulate",
+        "train_context",
     ]  # fmt: skip
-    assert with_all["lists"] == [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    assert with_all["lists"] == [2, *[1] * 13]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {"simulate", "species_task"}
-    own = {"RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS"}
+    own = {"BOX_SECOND_OPINION", "RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS"}
     assert {*with_all["settings"]} - {*without["settings"]} == own
-    assert [one for one in with_all["formats"] if one != "nature"] == without["formats"]
+    assert {*with_all["formats"]} - {*without["formats"]} == {"boxes", "nature"}
     assert with_all["formats"][-1] == "datasheet"
     gone = {*with_all["routes"]} - {*without["routes"]}
     assert gone >= {
-        "compare-species", "correlations", "duplicates", "lookalikes", "query-nature",
-        "simulations", "species-board",
+        "compare-species", "correlations", "duplicates", "lookalikes", "query-boxes",
+        "query-nature", "simulations", "species-board",
     }  # fmt: skip
     assert {*without["routes"]} < {*with_all["routes"]}
 

@@ -16,6 +16,7 @@ from uuid import uuid4
 import pytest
 import schemathesis
 from click.testing import CliRunner
+from django.conf import settings
 from drf_spectacular.generators import SchemaGenerator
 from schemathesis.cli import schemathesis as command
 
@@ -64,11 +65,7 @@ def named(world: World) -> dict[str, dict[str, Any]]:
         "POST /api/queries/{id}/examples/": {
             "path_parameters": query, "body": {"image": FIRST_ID + 1, "relevant": False},
         },
-        "GET /api/queries/{id}/boxes/": {"path_parameters": complete},
-        "POST /api/queries/{id}/boxes/": {
-            "path_parameters": complete,
-            "body": {"image": FIRST_ID, "boxes": [], "client_id": str(uuid4())},
-        },
+        **(_of_boxes(complete) if "boxes" in settings.EXTRAS else {}),
         "POST /api/queries/{id}/comments/": {
             "path_parameters": query, "body": {"text": "odd", "client_id": str(uuid4())},
         },
@@ -106,6 +103,15 @@ def named(world: World) -> dict[str, dict[str, Any]]:
         "POST /api/token/": {"body": {"username": "the-admin", "password": PASSWORD}},
         "DELETE /api/token/": {},  # the last, since it ends the token of all
     }  # fmt: skip
+
+
+def _of_boxes(complete: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    drawn = {"image": FIRST_ID, "boxes": [], "client_id": str(uuid4())}
+    return {
+        "GET /api/queries/{id}/boxes/": {"path_parameters": complete},
+        "PUT /api/queries/{id}/boxes/": {"path_parameters": complete, "body": {"images": "all"}},
+        "POST /api/queries/{id}/boxes/": {"path_parameters": complete, "body": drawn},
+    }
 
 
 def configuration(world: World) -> str:

@@ -29,7 +29,6 @@ from releases.snapshot.snapshot import (
     PoolImage,
     QueryVector,
     ReleasedAudit,
-    ReleasedBox,
     Seed,
     Snapshot,
     SnapshotImage,
@@ -172,7 +171,6 @@ def write_snapshot(
     release_audits: Iterable[ReleasedAudit] = (),
     audited: Iterable[AuditedImage] = (),
     seeds: Iterable[Seed] = (),
-    boxes: Iterable[ReleasedBox] = (),
     model_ranks: Iterable[ModelRank] | None = None,
 ) -> Snapshot:
     """Write a snapshot from rows in their order into `directory`, made where it isn't there.
@@ -193,7 +191,6 @@ def write_snapshot(
     writer.table("release_audits", release_audits)
     writer.table("audited", audited)
     writer.table("seeds", seeds)
-    writer.table("boxes", boxes)
     if model_ranks is not None:
         writer.table("model_ranks", model_ranks)
     return Snapshot(directory)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from core.registries import SnapshotTable
 from releases.snapshot.open_snapshot import OpenSnapshot, write_open_snapshot
 from releases.snapshot.snapshot import (
     TABLES,
@@ -17,9 +18,9 @@ from releases.snapshot.snapshot import (
     PoolImage,
     QueryVector,
     ReleasedAudit,
-    ReleasedBox,
     Seed,
     Snapshot,
+    SnapshotWriter,
 )
 from tests.releases.snapshots import (
     header,
@@ -57,7 +58,6 @@ def whole(tmp_path: Path) -> Snapshot:
         release_audits=[ReleasedAudit(one, 1, SPLITS[one], "ab", 0.5, True, 1, 1) for one in both],
         audited=[AuditedImage(one, one, 1, True, "relevant", False) for one in both],
         seeds=[Seed(one, one, "relevant") for one in both],
-        boxes=[ReleasedBox(one, one, 0.0, 0.0, 1.0, 1.0, False) for one in both],
     )
 
 
@@ -84,3 +84,17 @@ def test_it_has_nothing_of_the_labels_of_the_test_split(whole: Snapshot) -> None
     assert (withheld.annotators, withheld.seconds, withheld.rule) == (0, 0.0, "")
     assert withheld.left_open == ""
     assert whole.open.header.test_labels == "withheld"
+
+
+def test_a_table_of_an_extra_is_one_of_labels(
+    whole: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = SnapshotTable("marks", Seed, lambda benchmark: ())
+    with monkeypatch.context() as installed:
+        installed.setattr("releases.snapshot.snapshot.SNAPSHOT_TABLES", [table])
+        rows = [Seed(one, one, "relevant") for one in SPLITS]
+        SnapshotWriter(whole.directory).table("marks", rows)
+        assert OpenSnapshot(whole).dataset("marks").to_table().num_rows == 1
+    # Without the extra too.
+    write_open_snapshot(OpenSnapshot(whole))
+    assert [row[0] for row in whole.open.rows("marks")] == [VAL]

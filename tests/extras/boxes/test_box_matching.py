@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from labeling.boxes.coco import CocoError, match_names, read_coco
-from labeling.boxes.matching import agreement_of, area_of, clipped, iou, matched, size_of
+from extras.boxes.coco import CocoError, match_names, read_coco
+from extras.boxes.matching import agreement_of, area_of, clipped, iou, matched, size_of
 
 pytestmark = pytest.mark.pure
 

@@ -11,8 +11,8 @@ from django.core.management.base import CommandError
 
 from core.commands import ServiceCommand
 from core.files import open_regular
-from labeling.boxes.services import boxes_import
-from labeling.boxes.views import said_of
+from extras.boxes.services import boxes_import
+from extras.boxes.views import said_of
 from labeling.queries.models import Query
 
 

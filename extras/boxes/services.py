@@ -1,4 +1,4 @@
-"""Storing boxes, one's own and those of a file."""
+"""Asking for boxes, and storing one's own and those of a file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from core.errors import Conflict, Forbidden, Invalid
-from labeling.boxes.coco import BoxedImage, match_names, read_coco
-from labeling.boxes.matching import MOST_BOXES, Box, clipped
-from labeling.boxes.models import BoxSet
-from labeling.boxes.selectors import box_problem, boxed_images
+from extras.boxes.coco import BoxedImage, match_names, read_coco
+from extras.boxes.matching import MOST_BOXES, Box, clipped
+from extras.boxes.models import BoxedQuery, BoxSet
+from extras.boxes.selectors import box_problem, boxed_images, images_asked
 from labeling.candidates.services import lock_query
-from labeling.queries.models import Query
+from labeling.queries.models import Query, QueryEdit
 from retrieval.corpus.models import Image
 
 #: How far the shapes of one image may differ, as a share of its side ratio: by rounding alone.
@@ -35,6 +35,26 @@ class BoxImport:
     """File names that are no image that gets boxes for the query."""
     refused: list[str]
     """Why images that do get boxes were left out."""
+
+
+@transaction.atomic
+def boxes_ask(*, query: Query, images: str, by: Any) -> None:
+    """Say on which images people draw boxes for a query, of `BoxedQuery.Images` or empty for none,
+    with the values before and after in its history. Boxes that are there stay.
+
+    Raises QueryGone, and Invalid for other images.
+    """
+    if images not in ("", *BoxedQuery.Images.values):
+        raise Invalid({"images": [f"{images!r} is none of {', '.join(BoxedQuery.Images.values)}."]})
+    query = lock_query(query)
+    before = images_asked(query)
+    if images == before:
+        return
+    if images:
+        BoxedQuery.objects.update_or_create(query=query, defaults={"images": images})
+    else:
+        BoxedQuery.objects.filter(query=query).delete()
+    QueryEdit.objects.create(query=query, changes=[["boxes", before, images]], made_by=by)
 
 
 @transaction.atomic

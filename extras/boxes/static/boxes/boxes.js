@@ -1,9 +1,9 @@
 /** Drawing boxes on the relevant images of a query: one drag a box, one key an image. */
-import { api, uuid } from "./api.js";
-import { button, isTyping, make } from "./dom.js";
-import { whyUnseen } from "./seen.js";
-import { keysOfEvent } from "./studio/keys.js";
-import { counted } from "./words.js";
+import { api, uuid } from "../js/api.js";
+import { button, isTyping, make } from "../js/dom.js";
+import { whyUnseen } from "../js/seen.js";
+import { keysOfEvent } from "../js/studio/keys.js";
+import { counted } from "../js/words.js";
 
 /** Screen pixels from an edge within which it is taken hold of: a finger's are larger. */
 const HOLD = { mouse: 7, pen: 9, touch: 20 };

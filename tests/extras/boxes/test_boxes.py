@@ -11,16 +11,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
 from core.errors import Conflict, Forbidden, Invalid
-from labeling.boxes.models import BoxSet
-from labeling.boxes.selectors import BoxWork, decisive
-from labeling.boxes.services import boxes_import, boxes_save
+from extras.boxes.models import BoxedQuery, BoxSet
+from extras.boxes.release_file import ReleasedBox, released_boxes, snapshot_boxes, write
+from extras.boxes.selectors import BoxWork, decisive, images_asked
+from extras.boxes.services import boxes_ask, boxes_import, boxes_save
 from labeling.judging.access import queries_visible_to
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
-from releases.formats import boxes as boxes_format
-from releases.making.labels import released_boxes
 from releases.snapshot.open_snapshot import OpenSnapshot, write_open_snapshot
-from releases.snapshot.snapshot import ReleasedBox
+from releases.snapshot.snapshot import SnapshotWriter
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
 from tests.conftest import client_of, person
@@ -46,7 +45,8 @@ def complete(open_query, annotator, admin, settings) -> Query:
     make_images(6)
     Image.objects.update(width=100, height=80)
     Image.objects.filter(pk=FIRST_ID + 3).update(species=fern)
-    made = open_query("a toad", boxes="animals")
+    made = open_query("a toad")
+    boxes_ask(query=made, images="animals", by=admin)
     judge(made, annotator, range(4), "relevant")
     judge(made, annotator, (4, 5), "not_relevant")
     return query_transition(query=made, to_state="complete", by=admin, note="done")
@@ -98,7 +98,8 @@ def test_boxes_on_every_image_of_a_species_group(open_query, annotator, admin):
     make_images(4)
     Image.objects.update(width=100, height=80)
     Image.objects.filter(pk__gte=FIRST_ID + 2).update(species=toad)
-    made = open_query("a toad, whatever it does", boxes="species", species=[toad])
+    made = open_query("a toad, whatever it does", species=[toad])
+    boxes_ask(query=made, images="species", by=admin)
     # Whatever is relevant, and before the query is complete.
     assert BoxWork(made).images == [FIRST_ID + 2, FIRST_ID + 3]
     draw(made, 2, annotator, A)
@@ -109,7 +110,8 @@ def test_boxes_on_every_image_of_a_species_group(open_query, annotator, admin):
     draw(made, 3, annotator, A)
     assert [one.image_id for one in released_boxes()] == [FIRST_ID + 2, FIRST_ID + 3]
     made.species.clear()
-    made.boxes = "animals"
+    boxes_ask(query=made, images="animals", by=admin)
+    made.refresh_from_db()
     assert BoxWork(made).images == []
 
 
@@ -138,7 +140,8 @@ def test_what_is_refused(complete, annotator, admin):
     query_transition(query=complete, to_state="open", by=admin)
     with pytest.raises(Forbidden, match="once the query is complete"):
         draw(complete, 0, annotator, A)
-    Query.objects.update(boxes="")
+    boxes_ask(query=complete, images="", by=admin)
+    complete.refresh_from_db()
     with pytest.raises(Forbidden, match="no boxes"):
         draw(complete, 0, annotator, A)
     assert not BoxSet.objects.exists()
@@ -170,6 +173,48 @@ def test_the_api_and_the_pages(complete, clients, annotator):
     assert f'href="{page}boxes/"' in dashboard
     found = json.loads(clients["reviewer"].get(f"{page}boxes.json").content)
     assert [one["bbox"] for one in found["annotations"]] == [[1, 2, 30, 40]]
+
+
+def test_an_admin_says_on_which_images_boxes_are_drawn(complete, clients):
+    page, address = f"/queries/{complete.pk}/", f"/api/queries/{complete.pk}/boxes/"
+    form = f"{page}boxes/ask/"
+    choice = '<option value="animals" selected>'
+    assert choice in clients["admin"].get(page).content.decode()
+    for role in ("annotator", "reviewer"):
+        assert choice not in clients[role].get(page).content.decode()
+        assert clients[role].post(form, {"images": "all"}).status_code == 403
+        answer = clients[role].put(address, {"images": "all"}, "application/json")
+        assert answer.status_code == 403
+    assert clients["admin"].post(form, {"images": ""}).status_code == 302
+    assert not BoxedQuery.objects.exists()
+    # The admin's panel stays, to ask for them again; nobody else has one.
+    assert "data-boxes" in clients["admin"].get(page).content.decode()
+    assert "data-boxes" not in clients["reviewer"].get(page).content.decode()
+    answer = clients["admin"].put(address, {"images": "all"}, "application/json")
+    assert (answer.status_code, answer.json()) == (200, {"images": "all"})
+    answer = clients["admin"].put(address, {"images": "plants"}, "application/json")
+    assert answer.status_code == 400
+    wrong = clients["admin"].post(form, {"images": "plants"}, follow=True).content.decode()
+    assert "is none of animals" in wrong
+    assert images_asked(Query.objects.get()) == "all"
+    changes = [edit.changes for edit in complete.edits.all()]
+    assert changes == [[["boxes", *change]] for change in (
+        ("", "animals"), ("animals", ""), ("", "all"),
+    )]  # fmt: skip
+    assert "animals" in clients["reviewer"].get(page).content.decode()
+
+
+def test_without_boxes_the_pages_lead_back(open_query, clients):
+    make_images(5)
+    made = open_query("a toad")
+    roles = ("annotator", "reviewer", "admin")
+    for path, statuses in (
+        ("boxes/", (302, 302, 302)), ("boxes.json", (403, 302, 302)),
+        ("boxes/ask/", (405, 405, 405)), ("boxes/import/", (405, 405, 405)),
+    ):  # fmt: skip
+        address = f"/queries/{made.pk}/{path}"
+        assert tuple(clients[role].get(address).status_code for role in roles) == statuses
+        assert clients["anonymous"].get(address)["Location"].startswith("/login/")
 
 
 def test_files_of_other_tools_come_in(complete, admin, annotator, clients, tmp_path):
@@ -254,9 +299,9 @@ def test_pycocotools_reads_and_scores_a_release(tmp_path, complete, annotator):
         queries=[query(number, "a toad", split="val"), query(number + 1, "a newt", split="test")],
         images=[image(FIRST_ID + at, width=100, height=80) for at in range(3)],
         pairs=[pair(number, FIRST_ID + at, True) for at in range(3)],
-        boxes=boxes,
     )
-    files = format_files(boxes_format.write, snapshot, tmp_path)
+    SnapshotWriter(snapshot.directory).table("boxes", boxes)
+    files = format_files(write, snapshot, tmp_path)
     assert [(one.name, one.access) for one in files] == [
         ("coco/boxes.json", "labels"), ("coco/boxes_val.json", "open")
     ]  # fmt: skip
@@ -274,4 +319,4 @@ def test_pycocotools_reads_and_scores_a_release(tmp_path, complete, annotator):
         scored.summarize()
         assert scored.stats[0] == pytest.approx(precision, abs=0.01)
     write_open_snapshot(OpenSnapshot(snapshot))
-    assert {one.query_id for one in snapshot.open.boxes()} == {number}
+    assert {one.query_id for one in snapshot_boxes(snapshot.open)} == {number}

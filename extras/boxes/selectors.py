@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.crypto import salted_hmac
 
 from core.access import Role, at_least
+from extras.boxes.matching import BoxAgreement, agreement_of, size_of
+from extras.boxes.models import BoxedQuery, BoxSet
 from labeling.audits.draws import draw_number, selected
-from labeling.boxes.matching import BoxAgreement, agreement_of, size_of
-from labeling.boxes.models import BoxSet
 from labeling.candidates.selectors import filter_species_ids
 from labeling.judging.consensus import DECIDING_ROLES
 from labeling.judging.progress import relevant_images
@@ -41,13 +41,26 @@ class BoxTask:
     """Everybody else's; none where one is to draw without seeing them."""
 
 
+def images_asked(query: Query) -> str:
+    """On which images people draw boxes for a query, of `BoxedQuery.Images`; empty for none."""
+    boxed: BoxedQuery | None = getattr(query, "boxed", None)
+    return boxed.images if boxed else ""
+
+
+def complete_and_boxed() -> Q:
+    """The condition on queries that they are complete and ask for boxes."""
+    boxed = BoxedQuery.objects.filter(query=OuterRef("pk"))
+    return Q(Exists(boxed), state=Query.State.COMPLETE)
+
+
 def box_problem(user: Any, query: Query) -> str:
     """Why the user may not draw boxes for the query now; an empty string if they may."""
     if not at_least(user, Role.ANNOTATOR):
         return "Only annotators, reviewers and admins draw boxes."
-    if not query.boxes:
+    images = images_asked(query)
+    if not images:
         return "The query asks for no boxes."
-    if query.boxes == Query.Boxes.SPECIES and query.state in (
+    if images == BoxedQuery.Images.SPECIES and query.state in (
         Query.State.OPEN, Query.State.SUBMITTED
     ):  # fmt: skip
         return ""
@@ -58,14 +71,15 @@ def box_problem(user: Any, query: Query) -> str:
 
 def boxed_images(query: Query, among: Collection[int] | None = None) -> QuerySet[Image]:
     """The images that get boxes, of all or of these, by id: those in the corpus that are relevant,
-    of the kingdoms that the query says, or all of its species filter. Two SQL queries.
+    of the kingdoms that the query says, or all of its species filter. Three SQL queries at most.
     """
     images = images_in_corpus().order_by("pk")
-    if query.boxes == Query.Boxes.SPECIES:
+    asked = images_asked(query)
+    if asked == BoxedQuery.Images.SPECIES:
         images = images.filter(species__in=filter_species_ids(query))
         return images if among is None else images.filter(pk__in=among)
     images = images.filter(pk__in=relevant_images(query, among))
-    if query.boxes == Query.Boxes.ANIMALS:
+    if asked == BoxedQuery.Images.ANIMALS:
         plants = Q(species__kingdom__in=NOT_BOXED) | Q(species__iconic_group__in=NOT_BOXED_GROUPS)
         images = images.exclude(plants)
     return images
@@ -88,7 +102,9 @@ def _decides(one: BoxSet) -> bool:
 
 
 class BoxWork:
-    """The boxes of a query, read once: four SQL queries, the last for its benchmark's setting."""
+    """The boxes of a query, read once: five SQL queries at most, the last for its benchmark's
+    setting.
+    """
 
     def __init__(self, query: Query) -> None:
         self.query = query

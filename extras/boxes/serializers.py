@@ -7,8 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from core.api.fields import IdField, NumberField, TruthField
-from labeling.boxes.matching import MOST_BOXES
-from labeling.boxes.selectors import KINDS
+from extras.boxes.matching import MOST_BOXES
+from extras.boxes.models import BoxedQuery
+from extras.boxes.selectors import KINDS
 
 
 class BoxSerializer(serializers.Serializer[Any]):
@@ -22,6 +23,14 @@ class BoxSerializer(serializers.Serializer[Any]):
     )
     group = TruthField(
         default=False, help_text="several instances that can't be told apart: COCO's iscrowd"
+    )
+
+
+class BoxedQuerySerializer(serializers.Serializer[Any]):
+    """Whether people draw boxes for a query."""
+
+    images = serializers.ChoiceField(
+        choices=BoxedQuery.Images.choices, allow_blank=True, help_text="on which; empty for none"
     )
 
 

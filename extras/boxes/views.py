@@ -1,4 +1,4 @@
-"""The page on which boxes are drawn, and files of boxes in and out."""
+"""The panel on a query's page, the page on which boxes are drawn, and files in and out."""
 
 from __future__ import annotations
 
@@ -8,22 +8,53 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
-from core.access import Role, require_role
+from core.access import Role, at_least, require_role
 from core.address_choices import chosen
 from core.pages import refusal_in_message
-from labeling.boxes.coco import detections
-from labeling.boxes.matching import MOST_BOXES
-from labeling.boxes.selectors import KINDS, BoxWork, box_problem, decisive
-from labeling.boxes.services import BoxImport, boxes_import
+from extras.boxes.coco import detections
+from extras.boxes.matching import MOST_BOXES
+from extras.boxes.models import BoxedQuery
+from extras.boxes.selectors import KINDS, BoxWork, box_problem, decisive, images_asked
+from extras.boxes.services import BoxImport, boxes_ask, boxes_import
 from labeling.judging.access import get_query_for
+from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 
 #: Bytes of an uploaded file; the command takes larger ones.
 LARGEST_UPLOAD: Final = 20 * 2**20
 #: File names that a message has.
 NAMED: Final = 5
+
+
+def panel(request: HttpRequest, query: Query) -> SafeString | None:
+    """What the query's page says of boxes, to those who may draw them or ask for them."""
+    admin = at_least(request.user, Role.ADMIN)
+    context: dict[str, Any] = {"query": query}
+    if not box_problem(request.user, query):
+        work = BoxWork(query)
+        context |= {"boxes": work, "waiting": len(work.waiting(request.user))}
+    elif not admin:
+        return None
+    if admin:
+        choices = [("", "None"), *BoxedQuery.Images.choices]
+        context |= {"choices": choices, "asked": images_asked(query)}
+    return render_to_string("boxes/_panel.html", context, request)
+
+
+@login_required
+@require_POST
+def query_boxes_ask(request: HttpRequest, pk: int) -> HttpResponse:
+    """Say on which images people draw boxes (admins)."""
+    require_role(request.user, Role.ADMIN)
+    query = get_query_for(request.user, pk)
+    with refusal_in_message(request):
+        boxes_ask(query=query, images=request.POST.get("images", ""), by=request.user)
+        messages.success(request, "Saved.")
+    return redirect("query-detail", pk=pk)
 
 
 @login_required
@@ -36,9 +67,7 @@ def query_boxes(request: HttpRequest, pk: int) -> HttpResponse:
     kind = chosen(request.GET, "kind", KINDS, usual="waiting")
     if kind == "disputed":
         require_role(request.user, Role.REVIEWER)
-    return render(
-        request, "labeling/boxes.html", {"query": query, "kind": kind, "most": MOST_BOXES}
-    )
+    return render(request, "boxes/boxes.html", {"query": query, "kind": kind, "most": MOST_BOXES})
 
 
 @login_required

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from core.errors import Refused
-from labeling.boxes.matching import Box, area_of, size_of
+from extras.boxes.matching import Box, area_of, size_of
 
 #: What Label Studio puts before the name of an uploaded file.
 _UPLOAD: Final = re.compile(r"^[0-9a-f]{8}-")

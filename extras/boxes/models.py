@@ -1,4 +1,4 @@
-"""Boxes on the relevant images of a query."""
+"""Queries that ask for boxes, and the boxes that people drew on their images."""
 
 from __future__ import annotations
 
@@ -7,6 +7,33 @@ from django.db import models
 
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
+
+
+class BoxedQuery(models.Model):
+    """A query that asks for boxes; others have no row."""
+
+    class Images(models.TextChoices):
+        """On which images people draw boxes."""
+
+        ANIMALS = "animals", "On relevant images of animals"
+        ALL = "all", "On relevant images, of plants and fungi too"
+        SPECIES = "species", "On every image of its species filter, relevant or not"
+
+    query = models.OneToOneField(
+        Query, on_delete=models.CASCADE, primary_key=True, related_name="boxed"
+    )
+    images = models.CharField(max_length=7, choices=Images)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(images__in=["animals", "all", "species"]),
+                name="boxed_query_images_known",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}: {self.images}"
 
 
 class BoxSet(models.Model):

@@ -23,8 +23,9 @@ def to_box(site: Site, text: str) -> int:
     query = site.open_query(text)
     images = [one["image"] for one in site.candidates("ann", query, limit=3)["results"]]
     site.judge("ann", query, [(image, "relevant") for image in images])
-    change = {"state": "complete", "note": "enough", "boxes": "all"}
+    change = {"state": "complete", "note": "enough"}
     site.api("ada", "PATCH", f"/api/queries/{query}/", change)
+    site.api("ada", "PUT", f"/api/queries/{query}/boxes/", {"images": "all"})
     return query
 
 

@@ -1,0 +1,40 @@
+"""Boxes that people draw on the relevant images of complete queries."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+from core.registries import (
+    QUERY_PANELS,
+    QUERY_TASKS,
+    SNAPSHOT_TABLES,
+    QueryTask,
+    SnapshotTable,
+)
+
+
+class BoxesConfig(AppConfig):
+    """Registers the panel on a query's page, who sees which queries, the table and the file of a
+    release, and what a benchmark may override."""
+
+    name = "extras.boxes"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Append to the registries."""
+        from extras.boxes.release_file import ReleasedBox, released_boxes, write
+        from extras.boxes.selectors import complete_and_boxed
+        from extras.boxes.views import panel
+        from labeling.lifecycle.benchmarks import SETTING_FIELDS, share_field
+        from releases.formats.base import Format
+        from releases.formats.registry import FORMATS
+
+        QUERY_PANELS.append(panel)
+        QUERY_TASKS.append(QueryTask("Boxes", "query-boxes", complete_and_boxed))
+        SNAPSHOT_TABLES.append(SnapshotTable("boxes", ReleasedBox, released_boxes))
+        FORMATS.append(
+            Format("boxes", "Boxes", "Boxes as COCO’s detections, a category a query.", write)
+        )
+        SETTING_FIELDS["BOX_SECOND_OPINION"] = lambda: share_field(
+            label="Second boxes, share of images with boxes"
+        )
