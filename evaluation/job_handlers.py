@@ -38,7 +38,7 @@ def score_run(job: Job, deadline: float) -> bool:
 @job_handler("evaluate_model")
 def evaluate_model(job: Job, deadline: float) -> bool:
     """Embed the corpus by a model, then rank and score it on a release."""
-    from evaluation.runs.evaluations import evaluation_step
+    from evaluation.runs.model_evaluations import evaluation_step
 
     return evaluation_step(job, deadline)
 

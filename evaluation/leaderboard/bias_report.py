@@ -18,22 +18,22 @@ from evaluation.runs.models import Run
 from evaluation.runs.selectors import task_qrels
 from evaluation.runs.services import rankings_on
 from evaluation.scoring.bias import PartScores, PoolBias, Tops, pool_bias, read_tops
-from evaluation.scoring.evaluation import fixed_ranks
-from evaluation.scoring.hidden import LabelsHidden
+from evaluation.scoring.evaluation import sorted_ranking
+from evaluation.scoring.hidden_labels import LabelsHidden
 from evaluation.scoring.measures import parse_measure
 from labeling.judging.sources import JudgmentSource
 from releases.formats.writing import spreadsheet_text
 from releases.snapshot.snapshot import Snapshot
 
-#: An image counts as a model's find within so many of its first.
-FIRSTS: Final = (10, 50, 100)
-USUAL_FIRST: Final = 50
+#: An image counts as a model's find down to one of these ranks.
+DEPTHS: Final = (10, 50, 100)
+DEFAULT_DEPTH: Final = 50
 _HEADINGS: Final = {str(source): source.heading for source in JudgmentSource}
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What people judged where they met it."""
+    """The judgments of one source: where people met the images that they judged."""
 
     source: str
     judgments: int
@@ -44,7 +44,7 @@ class Origin:
 
     @property
     def title(self) -> str:
-        """What pages call the source."""
+        """The source's name on pages."""
         return _HEADINGS.get(self.source, self.source)
 
 
@@ -56,11 +56,11 @@ class BiasReport:
     split: str
     measure: str
     first: int
-    """Images of a model that count as its finds."""
+    """How many of a model's first images count as its finds."""
     pooled: bool
     """Whether the models are those of pooled lists; else the release's runs stand for them."""
     names: Mapping[int, str]
-    """Run id -> what the run is called, each otherwise."""
+    """Run id -> the run's name, no two alike."""
     own: Mapping[str, list[int]]
     """Model -> ids of its runs."""
     bias: PoolBias
@@ -77,12 +77,12 @@ def bias_report(runs: BoardRuns, split: str, measure: str, first: int) -> BiasRe
         raise LabelsHidden
     ordered = {pk: runs.runs[pk] for pk in board.competitors}
     ordered = {pk: run for pk, run in ordered.items() if run.kind != Run.Kind.RANDOM}
-    names = _names(ordered)
+    names = _distinct_names(ordered)
     snapshot = Snapshot(release.snapshot_directory)
     path = snapshot.path("model_ranks")
     pools: Tops = read_tops(path, first) if path.exists() else {}
     pooled = len(pools) > 1
-    own = _runs_of_models(ordered) if pooled else _runs_of_runs(ordered, names)
+    own = _runs_by_model(ordered) if pooled else _runs_by_first_stage(ordered, names)
 
     def compute() -> PoolBias:
         rankings = {pk: rankings_on(run, release) for pk, run in ordered.items()}
@@ -90,7 +90,7 @@ def bias_report(runs: BoardRuns, split: str, measure: str, first: int) -> BiasRe
         if not pooled:
             tops = {
                 names[pk]: {
-                    query_id: fixed_ranks(ranking).image_ids[:first]
+                    query_id: sorted_ranking(ranking).image_ids[:first]
                     for query_id, ranking in rankings[pk].items()
                 }
                 for pk in ordered
@@ -131,8 +131,9 @@ def origins(snapshot: Snapshot, query_ids: Ids) -> tuple[Origin, ...]:
 
 
 def model_rows(report: BiasReport) -> list[list[str]]:
-    """Of each model, as printed: name, finds, unique ones, its score, the same without what it
-    alone finds, tau-b without it, and the bias of its labels alone: of all runs, its own, others.
+    """A row for each model, as printed: name, finds, unique finds, its score, its score without its
+    unique finds, tau-b without these, and the bias of its labels alone on all runs, its own and
+    others.
     """
     rows = []
     for model in report.bias.models:
@@ -154,7 +155,8 @@ def model_rows(report: BiasReport) -> list[list[str]]:
 
 
 def run_rows(report: BiasReport) -> list[list[str]]:
-    """Of each run, as printed: name, score by all labels and without each model; best first."""
+    """A row for each run, as printed: name, score by all labels and without each model; best
+    first."""
     whole = report.bias.scores
     columns = [whole, *(model.without.scores for model in report.bias.models)]
     return [
@@ -236,15 +238,15 @@ def _text(report: BiasReport, value: float | None) -> str:
     return printed(report.measure, None if value is None or np.isnan(value) else value)
 
 
-def _names(runs: Mapping[int, Run]) -> dict[int, str]:
-    """With their numbers where two have the same."""
+def _distinct_names(runs: Mapping[int, Run]) -> dict[int, str]:
+    """The runs' names, with the runs' numbers where two have the same name."""
     counts = Counter(run.name for run in runs.values())
     return {
         pk: run.name if counts[run.name] == 1 else f"{run.name} ({pk})" for pk, run in runs.items()
     }
 
 
-def _runs_of_models(runs: Mapping[int, Run]) -> dict[str, list[int]]:
+def _runs_by_model(runs: Mapping[int, Run]) -> dict[str, list[int]]:
     own: dict[str, list[int]] = {}
     for pk, run in runs.items():
         if run.embedding_model is not None:
@@ -252,7 +254,7 @@ def _runs_of_models(runs: Mapping[int, Run]) -> dict[str, list[int]]:
     return own
 
 
-def _runs_of_runs(runs: Mapping[int, Run], names: Mapping[int, str]) -> dict[str, list[int]]:
+def _runs_by_first_stage(runs: Mapping[int, Run], names: Mapping[int, str]) -> dict[str, list[int]]:
     """Each run of one stage, with those that re-rank it. A fusion finds what others find."""
     return {
         names[pk]: [other.pk for other in runs.values() if pk in (other.pk, other.first_stage_id)]

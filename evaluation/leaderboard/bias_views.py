@@ -1,4 +1,4 @@
-"""The page that tells whether a release favors the models that chose its images, and its files."""
+"""The page on whether a release favors the models that chose its images, and its exports."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.views.decorators.http import require_safe
 from core.access import require_evaluator
 from core.address_choices import chosen
 from evaluation.leaderboard.bias_report import (
-    FIRSTS,
-    USUAL_FIRST,
+    DEFAULT_DEPTH,
+    DEPTHS,
     BiasReport,
     bias_report,
     model_rows,
@@ -22,14 +22,14 @@ from evaluation.leaderboard.bias_report import (
     run_rows,
 )
 from evaluation.leaderboard.board import SPLITS
-from evaluation.leaderboard.choice import Visible, read_measure, visible
+from evaluation.leaderboard.choice import VisibleMeasure, read_measure, visible_measure
 from evaluation.leaderboard.selectors import board_runs
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
 from evaluation.runs.store import RunDamaged
 from releases.models import Release
 
-#: Extension -> what writes it and its type.
+#: Extension -> its writer and its media type.
 _FILES: Final = {
     "csv": (report_csv, "text/csv; charset=utf-8"),
     "json": (report_json, "application/json"),
@@ -39,8 +39,8 @@ _FILES: Final = {
 @login_required
 @require_safe
 def bias_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """What each model found, every ranking without it, and where judged images came from; of a test
-    split whose labels are hidden from the reader nothing."""
+    """Each model's finds, every ranking without them, and the sources of judged images; nothing of
+    a test split whose labels are hidden from the reader."""
     require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     context: dict[str, Any] = {"release": release}
@@ -52,7 +52,7 @@ def bias_page(request: HttpRequest, pk: int) -> HttpResponse:
     context |= {
         **seen.context,
         "report": report,
-        "firsts": FIRSTS,
+        "firsts": DEPTHS,
         "model_rows": model_rows(report),
         "run_headings": ["Run", "All labels", *(f"Without {name}" for name in names)],
         "run_rows": run_rows(report),
@@ -64,7 +64,7 @@ def bias_page(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_safe
 def bias_file(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
-    """The same as CSV or JSON."""
+    """The report as CSV or JSON."""
     require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     if extension not in _FILES:
@@ -79,10 +79,10 @@ def bias_file(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
     return HttpResponse(write(report), content_type=content_type, headers=headers)
 
 
-def _report(request: HttpRequest, release: Release) -> tuple[Visible, BiasReport]:
+def _report(request: HttpRequest, release: Release) -> tuple[VisibleMeasure, BiasReport]:
     runs = board_runs(release, Run.Task.FULL, request.user)
     splits = {key: title for key, title in runs.splits.items() if not runs.labels_hidden(key)}
     measure = read_measure(request.GET, Run.Task.FULL)
-    seen = visible(runs, chosen(request.GET, "split", SPLITS), measure, splits)
-    first = chosen(request.GET, "first", list(map(str, FIRSTS)), str(USUAL_FIRST))
+    seen = visible_measure(runs, chosen(request.GET, "split", SPLITS), measure, splits)
+    first = chosen(request.GET, "first", list(map(str, DEPTHS)), str(DEFAULT_DEPTH))
     return seen, bias_report(runs, seen.split, seen.measure, int(first))

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.scoring.hidden import LabelsHidden, Summary
+from evaluation.scoring.hidden_labels import LabelsHidden, Summary
 from evaluation.scoring.measures import parse_measure
 from releases.snapshot.snapshot import SnapshotQuery
 
@@ -31,7 +31,7 @@ SUPERCATEGORY: Final = "supercategory"
 CATEGORY: Final = "category"
 ICONIC_GROUP: Final = "iconic_group"
 TERMS: Final = "terms"
-#: The ways in which queries are taken apart, and what the tables are called.
+#: The ways to group queries, with the titles of their tables.
 GROUPINGS: Final = {
     ALL: "All queries",
     SUPERCATEGORY: "By supercategory",
@@ -52,9 +52,10 @@ class RunValues:
     values: Mapping[str, Floats]
     """Measure key -> (n,)."""
     splits: frozenset[str]
-    """"val", "test": the splits that the run holds, and so is measured on."""
+    """"val", "test": the splits that the run holds queries of, and so is measured on."""
     oracle: bool = False
-    """Knows the labels, as the best possible re-rank does: never the best, never in a group."""
+    """Whether it knows the labels, as the best possible re-rank does: it is never marked as the
+    best and never in a group of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Subset:
 
     @property
     def key(self) -> str:
-        """What addresses and exports call it: "all" or "category:Human Impact"."""
+        """Its name in addresses and exports: "all" or "category:Human Impact"."""
         return ALL if self.grouping == ALL else f"{self.grouping}:{self.name}"
 
 
@@ -81,9 +82,9 @@ class Board:
     queries: tuple[SnapshotQuery, ...]
     """(q) by id, ascending."""
     runs: tuple[int, ...]
-    """(r) the ids of those that hold the split."""
+    """(r) the ids of the runs that hold the split."""
     oracles: frozenset[int]
-    """Ids of those that know the labels."""
+    """The ids of the runs that know the labels."""
     values: Mapping[str, Floats]
     """Measure key -> (r, q); NaN throughout the row of a run without that measure."""
     fingerprint: str = ""
@@ -114,7 +115,7 @@ class Board:
         return scores
 
     def subsets(self, grouping: str) -> tuple[Subset, ...]:
-        """The parts into which a grouping takes the queries; see `subsets`."""
+        """The subsets of the queries in a grouping; see `subsets`."""
         return subsets(self.queries, grouping)
 
     @property
@@ -145,10 +146,10 @@ def make_board(
     split: str,
     fingerprint: str = "",
 ) -> Board:
-    """Put the runs that hold a split beside each other.
+    """The board of the runs that hold a split.
 
-    `query_ids` are the queries that are scored at all. A query of the split that a run lacks counts
-    0. ValueError: an unknown split.
+    `query_ids` are the queries that are scored at all. A run scores 0 at a query of the split that
+    it lacks. ValueError: an unknown split.
     """
     if split not in SPLITS:
         raise ValueError(f"there is no split {split!r}")
@@ -172,11 +173,11 @@ def make_board(
 
 
 def subsets(queries: Iterable[SnapshotQuery], grouping: str) -> tuple[Subset, ...]:
-    """The parts into which a grouping takes queries, by name; empty parts don't appear.
+    """The subsets of queries in a grouping, by name, without empty ones.
 
-    Queries without an iconic group are one part, the last; after it come those of which it isn't
-    known. With scientific terms comes first, as in the paper's Table 5. ValueError: an unknown
-    grouping.
+    The part without an iconic group comes after the others, and the part where the group isn't
+    known last. The part with scientific terms comes first, as in the paper's Table 5. ValueError:
+    an unknown grouping.
     """
     if grouping not in GROUPINGS:
         raise ValueError(f"there is no grouping {grouping!r}")
@@ -204,7 +205,8 @@ def _part(query: SnapshotQuery, grouping: str) -> str:
 
 
 def printed(measure: str, value: float | None) -> str:
-    """As the paper prints it: percent with one decimal, reciprocal ranks from 0 to 1 with two."""
+    """A value as the paper prints it: in percent with one decimal, a reciprocal rank from 0 to 1
+    with two."""
     if value is None:
         return "–"
     return f"{100 * value:.1f}" if parse_measure(measure).kind.in_percent else f"{value:.2f}"
@@ -216,8 +218,8 @@ def places(means: Mapping[int, float]) -> dict[int, int]:
 
 
 def best_runs(measure: str, means: Mapping[int, float]) -> set[int]:
-    """The runs that print the highest mean; none where fewer than two compete, or where more is not
-    better."""
+    """The runs whose mean is the highest as printed; none where fewer than two compete, or where
+    more is not better."""
     if len(means) < 2 or not parse_measure(measure).kind.more_is_better:
         return set()
     highest = printed(measure, max(means.values()))

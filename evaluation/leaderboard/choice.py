@@ -1,4 +1,4 @@
-"""What a reader chose on the leaderboard, as the address has it."""
+"""A reader's choices on the leaderboard, in the address of its page."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class Choice:
     view: str = ALL
     """A key of `VIEWS`."""
     measure: str = ""
-    """A measure's key; sorts, is tested and drawn."""
+    """Key of the measure that sorts the table, groups the runs and is drawn."""
     sort: str = ""
     """Key of a column; empty: the measure, or the first."""
     descending: bool = True
     under: bool = False
     """Whether two-stage runs are listed under their first stage."""
     runs: tuple[int, ...] = ()
-    """Those drawn by category; empty: the best."""
+    """The runs drawn by category; empty: the best."""
     beside: int | None = None
-    """Another version of the release, whose figures are shown beside."""
+    """Id of another version of the release, whose means are shown in a further column."""
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """What differs from the usual, as fields of a form, without the runs."""
+        """The choices that differ from the defaults, as fields of a form, without the runs."""
         usual = Choice(measure=HEADLINES[self.task][0])
         order = "" if self.descending else "asc"
         pairs = [
@@ -58,7 +58,7 @@ class Choice:
         return [(name, value) for name, value, default in pairs if value != default]
 
     def address(self, **changes: Any) -> str:
-        """The query string of this choice with some things changed, without what is usual."""
+        """The query string of this choice with some changes, without the defaults."""
         choice = replace(self, **changes)
         return f"?{urlencode([*choice.fields, *(('run', run) for run in choice.runs)])}"
 
@@ -69,7 +69,7 @@ class Choice:
 
     @property
     def title(self) -> str:
-        """What the table is called."""
+        """The title of the table."""
         queries = f"{SPLITS[self.split].lower()} queries"
         if self.view == ALL:
             return queries.capitalize()
@@ -79,7 +79,7 @@ class Choice:
 
 
 def read_choice(parameters: QueryDict) -> Choice:
-    """The choice that an address makes; what it doesn't say is as usual. Http404 for nonsense."""
+    """The choice in an address, with defaults for what it leaves out. Http404: an unknown value."""
     task = chosen(parameters, "task", Run.Task.values, Run.Task.FULL)
     return Choice(
         task=task,
@@ -95,24 +95,24 @@ def read_choice(parameters: QueryDict) -> Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Visible:
+class VisibleMeasure:
     """The split and measure that a page shows, as far as its reader may see them."""
 
     task: str
     split: str
     splits: Mapping[str, str]
-    """Those to choose from, with their titles."""
+    """The splits to choose from, with their titles."""
     measure: str
     measures: Sequence[str]
-    """Those to choose from."""
+    """The measures to choose from."""
     main_measures: tuple[str, ...]
-    """Those of the first table."""
+    """The measures of the first table."""
     labels_hidden: bool
-    """Whether no more than a summary of the split is shown."""
+    """Whether only a summary of the split is shown."""
 
     @property
     def context(self) -> dict[str, Any]:
-        """What templates need to show and to change the choice."""
+        """The context of templates that show and change the choice."""
         return {
             "split": self.split,
             "splits": self.splits.items(),
@@ -123,16 +123,16 @@ class Visible:
         }
 
 
-def visible(
+def visible_measure(
     runs: BoardRuns, split: str, measure: str, splits: Mapping[str, str] | None = None
-) -> Visible:
-    """The split among `splits` (by default all that the reader of `runs` may see), else their
-    first; and the measure, or the split's first where that one is not shown."""
+) -> VisibleMeasure:
+    """The split if it is among `splits` (by default all that the reader of `runs` may see), else
+    the first of these; and the measure if it is shown for the split, else the split's first."""
     splits = runs.splits if splits is None else splits
     split = split if split in splits else next(iter(splits), VAL)
     labels_hidden, main = runs.labels_hidden(split), runs.main_measures(split)
     known = list(dict.fromkeys([*main, *([] if labels_hidden else [*runs.measures, measure])]))
-    return Visible(
+    return VisibleMeasure(
         task=runs.task,
         split=split,
         splits=splits,
@@ -143,10 +143,10 @@ def visible(
     )
 
 
-def visible_choice(choice: Choice, runs: BoardRuns) -> tuple[Choice, Visible]:
-    """The choice as far as its reader may see it: of a split whose labels are hidden only the table
-    of all queries in the measures that are shown; of one with too few queries nothing."""
-    seen = visible(runs, choice.split, choice.measure)
+def visible_choice(choice: Choice, runs: BoardRuns) -> tuple[Choice, VisibleMeasure]:
+    """The choice as far as its reader may see it: for a split whose labels are hidden, only the
+    table of all queries in the measures that are shown."""
+    seen = visible_measure(runs, choice.split, choice.measure)
     choice = replace(choice, split=seen.split)
     if seen.labels_hidden:
         choice = replace(choice, view=ALL, measure=seen.measure, beside=None, runs=())
@@ -162,8 +162,8 @@ def measure_options(keys: Iterable[str], task: str) -> list[tuple[str, list[tupl
 
 
 def read_measure(parameters: QueryDict, task: str) -> str:
-    """The key of the measure that an address names, by default the task's first. Http404 for a
-    name of none."""
+    """The key of the measure that an address names, by default the task's first. Http404: there is
+    no such measure."""
     text = parameters.get("measure") or HEADLINES[task][0]
     try:
         return parse_measure(text).key

@@ -16,8 +16,8 @@ from core.access import require_evaluator
 from core.address_choices import chosen, chosen_id
 from evaluation.leaderboard import charts, statistics
 from evaluation.leaderboard.board import BOTH, SPLITS, TEST, VAL, Board, printed, verdicts
-from evaluation.leaderboard.choice import read_measure, visible
-from evaluation.leaderboard.page import scale_of
+from evaluation.leaderboard.board_charts import scale_of
+from evaluation.leaderboard.choice import read_measure, visible_measure
 from evaluation.leaderboard.run_page import image_ids_of, only_by, relevant_ids
 from evaluation.leaderboard.selectors import BoardRuns, board_runs, splits_of
 from evaluation.runs.models import Run
@@ -33,8 +33,8 @@ COUNTED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """One query's row."""
+class QueryRow:
+    """Two runs at one query."""
 
     query: SnapshotQuery
     first: str
@@ -43,7 +43,7 @@ class Pair:
     text: str
     """The difference as printed, with its sign."""
     only_first: int | None
-    """Relevant images that only the first has among its first ones; None where not counted."""
+    """How many relevant images only the first run found; None where not counted."""
     only_second: int | None
 
 
@@ -54,7 +54,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
     require_evaluator(request.user)
     first = _run(request, "a")
     second = _run(request, "b")
-    release, task = _where(request, first or second)
+    release, task = _release_and_task(request, first or second)
     context: dict[str, Any] = {"release": release, "task": task, "a": first, "b": second}
     try:
         runs = board_runs(release, task, request.user)
@@ -62,7 +62,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         return render(request, "evaluation/compare.html", context | {"trouble": str(error)})
     context["runs"] = list(runs.runs.values())
     split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, task)
-    seen = visible(runs, split, measure, _splits(runs, first, second))
+    seen = visible_measure(runs, split, measure, _splits(runs, first, second))
     context |= seen.context
     if first is not None and second is not None:
         context |= _comparison(runs, first, second, seen.split, seen.measure)
@@ -74,8 +74,8 @@ def _run(request: HttpRequest, name: str) -> Run | None:
     return None if pk is None else get_run_for(request.user, pk)
 
 
-def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
-    """The release and task: of the run that is named, else as the address says."""
+def _release_and_task(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
+    """The release and task of the named run, else those in the address."""
     if run is not None:
         return run.release, run.task
     release = get_release(request.GET.get("release", ""))
@@ -139,14 +139,14 @@ def _summary_comparison(board: Board, first: Run, second: Run, measure: str) -> 
     }
 
 
-def _pairs(board: Board, first: Run, second: Run, measure: str) -> list[Pair]:
-    """Every query, those where the first is furthest ahead at the top."""
+def _pairs(board: Board, first: Run, second: Run, measure: str) -> list[QueryRow]:
+    """Every query, first those where the first run is furthest ahead."""
     scores = (board.scores_of(run.pk, measure).tolist() for run in (first, second))
     rows = sorted(zip(board.queries, *scores, strict=True), key=lambda row: row[2] - row[1])
     ends = {query.query_id for query, _, _ in [*rows[:COUNTED], *rows[-COUNTED:]]}
-    only = _only(first, second, ends)
+    only = _exclusive_hits(first, second, ends)
     return [
-        Pair(
+        QueryRow(
             query=query,
             first=printed(measure, a),
             second=printed(measure, b),
@@ -159,7 +159,9 @@ def _pairs(board: Board, first: Run, second: Run, measure: str) -> list[Pair]:
     ]
 
 
-def _only(first: Run, second: Run, query_ids: Iterable[int]) -> dict[int, tuple[int, int]]:
+def _exclusive_hits(
+    first: Run, second: Run, query_ids: Iterable[int]
+) -> dict[int, tuple[int, int]]:
     """How many relevant images each of two runs found that the other missed, by query id; nothing
     where a run has no order."""
     if Run.Kind.RANDOM in (first.kind, second.kind):

@@ -15,9 +15,9 @@ from django.utils.safestring import mark_safe
 
 from evaluation.leaderboard import statistics
 from evaluation.leaderboard.board import BOTH, SPLITS, TEST, VAL, Subset
+from evaluation.leaderboard.board_charts import board_charts
 from evaluation.leaderboard.choice import Choice
 from evaluation.leaderboard.latex import leaderboard_tex
-from evaluation.leaderboard.page import board_charts
 from evaluation.leaderboard.selectors import BoardRuns, published_runs
 from evaluation.leaderboard.table import leaderboard_table
 from evaluation.runs.models import Run

@@ -1,4 +1,4 @@
-"""What the pages of a run show: its scores per subset and per query, and what it found."""
+"""The contents of a run's pages: its scores per subset and per query, and the images it found."""
 
 from __future__ import annotations
 
@@ -42,10 +42,13 @@ from retrieval.flags.selectors import images_visible_to
 
 #: Images on a page.
 PAGE: Final = 100
-#: An image counts as found within so many of the first.
+#: An image counts as found down to this rank.
 FOUND_WITHIN: Final = 50
 #: Missed images that are shown; the page says how many there are.
 MOST_MISSED: Final = 100
+
+
+_NO_IMAGES: Final[Ids] = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,10 @@ class QueryRow:
     value: float
     text: str
     rank: int
-    """Among the competing runs of the board, from 1; equal ones share theirs. 0 for an oracle."""
+    """Its rank among the competing runs of the board, from 1; equal runs share a rank. 0 for an
+    oracle."""
     best: str
-    """The highest of the competing runs', as printed."""
+    """The competing runs' highest score, as printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class VersionRow:
     split: str
     queries: int
     figures: tuple[str, ...]
-    """As printed, of the measures of the paper."""
+    """The means in the paper's measures, as printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +93,16 @@ class ShownImage:
     rank: int | None
     """From 1; None where the run doesn't have it."""
     mark: str
-    """As of `marks_of`, or empty where labels are hidden."""
+    """One of `marks_of`, or empty where labels are hidden."""
     image: Image | None
     """None where the file isn't here, or not for this user."""
     list_rank: int | None = None
-    """In the candidate list of a query that the user may label."""
+    """Its rank in the candidate list of a query that the user may label."""
 
 
 def runs_with(release: Release, run: Run, user: Any) -> BoardRuns:
-    """The runs of the run's task that the user sees on a release, the run among them also where it
-    was made for another version. NoSnapshot: nothing to score on."""
+    """The runs of the run's task that the user sees on a release, with the run itself, also where
+    it was made for another version. NoSnapshot: nothing to score on."""
     runs = board_runs(release, run.task, user)
     if run.pk in runs.runs:
         return runs
@@ -154,9 +158,9 @@ def query_rows(board: Board, run: Run, measure: str) -> list[QueryRow]:
 def tie_ranges(
     board: Board, run: Run, release: Release, measures: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """The least and the largest mean of each measure, as printed, that the order of images with
-    equal scores could give; none where it moves nothing, the run has no order or lost it, or the
-    labels of the split are hidden."""
+    """The least and the largest mean of each measure, as printed, over all orders of images with
+    equal scores; none where the order moves nothing, the run has no ranking, or the labels of the
+    split are hidden."""
     if board.summary is not None or run.kind == Run.Kind.RANDOM:
         return []
     parsed = parse_measures(measures)
@@ -178,8 +182,8 @@ def tie_ranges(
 
 def version_rows(user: Any, run: Run) -> list[VersionRow]:
     """A run's means on the versions that it is scored on, the oldest first, by the labels that the
-    user sees: over the queries of a split that all of these score, so that they are comparable.
-    None where a split has only one version.
+    user sees. They are comparable, since they are over the queries that all of these versions
+    score. None of a split that has only one version.
     """
     scores = sorted(scores_of_run(run), key=lambda score: score.release.version)
     rows: list[VersionRow] = []
@@ -204,17 +208,17 @@ def version_rows(user: Any, run: Run) -> list[VersionRow]:
 def ranking_of(run: Run, release: Release, query_id: int) -> Ids:
     """Image ids of a run for a query, best first; none where it lacks the query or has no order.
 
-    NoSnapshot, RunDamaged: as `run_services.rankings_on`.
+    NoSnapshot, RunDamaged: as `rankings_on`.
     """
     if run.kind == Run.Kind.RANDOM:
-        return _none()
+        return _NO_IMAGES
     return image_ids_of(rankings_on(run, release), query_id)
 
 
 def image_ids_of(rankings: Mapping[int, Ranking], query_id: int) -> Ids:
     """Image ids for a query, best first; none where the rankings lack it."""
     ranking = rankings.get(query_id)
-    return _none() if ranking is None else ranking.image_ids
+    return _NO_IMAGES if ranking is None else ranking.image_ids
 
 
 def marks_of(release: Release, query_id: int, image_ids: Ids) -> list[str]:
@@ -231,14 +235,14 @@ def relevant_ids(release: Release, task: str, query_id: int) -> Ids:
     """The relevant images of a query, within its fixed list for the re-ranking task."""
     qrels = task_qrels(release, task)
     if query_id not in qrels.query_ids:
-        return _none()
+        return _NO_IMAGES
     judged, relevant = qrels.of(query_id)
     return judged[relevant]
 
 
 def query_to_label(release: Release, query: SnapshotQuery, user: Any) -> Query | None:
-    """The query that a released one came from, where the user may label it now: it was opened again
-    and has a list."""
+    """The query that a released one came from, if it was opened again, has a list, and the user may
+    label it."""
     if not release_data(release).header.corpus_images:
         return None
     visible = queries_visible_to(user).filter(query_id=query.query_id, text=query.text)
@@ -268,8 +272,8 @@ def shown_images(
 
 
 def missed(relevant: Ids, ranking: Ids) -> tuple[Ids, list[int | None]]:
-    """The relevant images that aren't among the first of a ranking, with their rank further down:
-    those that have one first."""
+    """The relevant images that a ranking doesn't have among its first, with their ranks further
+    down; images without a rank come last."""
     all_ranks = {image_id: rank for rank, image_id in enumerate(ranking.tolist(), start=1)}
     ranks = {image_id: all_ranks.get(image_id) for image_id in relevant.tolist()}
     lost = [image_id for image_id, rank in ranks.items() if rank is None or rank > FOUND_WITHIN]
@@ -287,7 +291,3 @@ def _figure(board: Board, run: Run, measure: str, part: Subset) -> Figure:
     mean = board.means(measure, part).get(run.pk)
     interval = None if mean is None else statistics.interval(board, run.pk, measure, part)
     return figure(measure, mean, interval)
-
-
-def _none() -> Ids:
-    return np.zeros(0, dtype=np.int64)

@@ -17,7 +17,7 @@ from core.access import Role, at_least
 from core.address_choices import chosen, chosen_id, chosen_page
 from evaluation.leaderboard import run_page as page
 from evaluation.leaderboard.board import GROUPINGS, SPLITS, Board, printed, ranks_among
-from evaluation.leaderboard.choice import read_measure, visible
+from evaluation.leaderboard.choice import read_measure, visible_measure
 from evaluation.leaderboard.selectors import BoardRuns, splits_of
 from evaluation.runs.forms import JudgeForm
 from evaluation.runs.models import Run
@@ -29,7 +29,7 @@ from evaluation.runs.selectors import (
     scores_visible_to,
 )
 from evaluation.runs.store import RunDamaged
-from evaluation.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
+from evaluation.scoring.hidden_labels import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
 from evaluation.scoring.measures import HEADLINES, mean_title
 from labeling.queries.models import Query
 from releases.access import labels_visible_to
@@ -106,7 +106,7 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
     if not splits:
         return {"trouble": BEST_HIDDEN_SENTENCE if best else TOO_FEW_SENTENCE}
     split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, run.task)
-    seen = visible(runs, split, measure, splits)
+    seen = visible_measure(runs, split, measure, splits)
     measure = seen.measure
     board = runs.board(seen.split)
     if run.pk not in board.runs:

@@ -27,9 +27,9 @@ from evaluation.leaderboard.board import (
 )
 from evaluation.runs.models import Run, RunScores
 from evaluation.runs.selectors import release_queries, runs_visible_to, task_qrels
-from evaluation.scoring import hidden
+from evaluation.scoring import hidden_labels
 from evaluation.scoring.evaluation import scored_query_ids
-from evaluation.scoring.hidden import LabelsHidden
+from evaluation.scoring.hidden_labels import LabelsHidden
 from evaluation.scoring.measures import DEFAULT_MEASURES, HEADLINES
 from releases.access import labels_visible_to
 from releases.models import Release
@@ -38,9 +38,9 @@ from releases.snapshot.snapshot import SnapshotQuery
 #: Runs whose scores a process remembers; one of 250 queries takes 90 kB.
 REMEMBERED: Final = 400
 CACHE_SECONDS: Final = 24 * 3600
-#: How far the labels cover a run's images, beside what it scores.
+#: Measures of how far the labels cover a run's images, beside the first table.
 COVERAGE: Final = ("Judged@10", "Judged@50", "Bpref", "RBPresidual")
-#: With a smaller share of its first 10 images judged, a run is marked.
+#: A run is marked where this measure is below FEWEST_JUDGED.
 JUDGED: Final = "Judged@10"
 FEWEST_JUDGED: Final = 0.8
 
@@ -65,7 +65,7 @@ class BoardRuns:
     """Of each of `runs`."""
     queries: Mapping[int, SnapshotQuery]
     query_ids: Ids
-    """Those that are scored, of both splits."""
+    """The scored queries of both splits."""
     fingerprint: str
     """Changes with the release, the runs and their scores; for `cached`."""
     test_hidden: bool
@@ -73,12 +73,12 @@ class BoardRuns:
 
     @property
     def splits(self) -> dict[str, str]:
-        """The splits that the reader may look at, with their titles: of a test split whose labels
-        are hidden only a summary, and not even that of few queries."""
+        """The splits that the reader may see, with their titles. Of a test split whose labels are
+        hidden that is only a summary, and nothing where it has few queries."""
         if not self.test_hidden:
             return SPLITS
         scored = [query_id for query_id in self.query_ids.tolist() if self._split(query_id) == TEST]
-        shown = (TEST, VAL) if len(scored) >= hidden.FEWEST_QUERIES else (VAL,)
+        shown = (TEST, VAL) if len(scored) >= hidden_labels.FEWEST_QUERIES else (VAL,)
         return {split: SPLITS[split] for split in shown}
 
     def labels_hidden(self, split: str) -> bool:
@@ -86,12 +86,12 @@ class BoardRuns:
         return self.test_hidden and split != VAL
 
     def groupings(self, split: str) -> dict[str, str]:
-        """The ways in which the reader may see a split's queries taken apart, with their titles."""
+        """The groupings of a split's queries that the reader may see, with their titles."""
         return {ALL: GROUPINGS[ALL]} if self.labels_hidden(split) else GROUPINGS
 
     def main_measures(self, split: str) -> tuple[str, ...]:
-        """Keys of the measures of a split's first table, the first of them sorting it."""
-        return hidden.MEASURES if self.labels_hidden(split) else HEADLINES[self.task]
+        """Keys of the measures of a split's first table, which the first of them sorts."""
+        return hidden_labels.MEASURES if self.labels_hidden(split) else HEADLINES[self.task]
 
     def coverage(self, split: str) -> list[str]:
         """Those of COVERAGE that the reader may see beside a split's first table; none for
@@ -108,9 +108,9 @@ class BoardRuns:
         return [key for key in usual if key in there] + [key for key in there if key not in usual]
 
     def board(self, split: str) -> Board:
-        """Those that hold a split, side by side; a summary of them where its labels are hidden.
+        """The board of the runs that hold a split. Where its labels are hidden, that is a summary,
+        without the best possible re-ranks, whose AP is the recall of their first stages.
 
-        Without the best possible re-ranks there, whose AP is the recall of their first stages.
         ValueError: an unknown split. LabelsHidden: one that isn't among `splits`.
         """
         labels_hidden = self.labels_hidden(split)
@@ -129,7 +129,9 @@ class BoardRuns:
         )
         if not labels_hidden:
             return board
-        summary = cached(lambda: hidden.summarize(board.values), "summary", board.fingerprint)
+        summary = cached(
+            lambda: hidden_labels.summarize(board.values), "summary", board.fingerprint
+        )
         return replace(board, values={}, summary=summary)
 
     def _split(self, query_id: int) -> str:
@@ -143,8 +145,8 @@ def board_runs(release: Release, task: str, user: Any) -> BoardRuns:
 
 
 def published_runs(release: Release, task: str) -> BoardRuns:
-    """The scored runs that everybody sees, as researchers see them: what exports hold.
-    NoSnapshot: nothing to score on."""
+    """The public scored runs, as researchers see them, for exports. NoSnapshot: nothing to score
+    on."""
     published = Run.objects.filter(published_at__isnull=False)
     return _board_runs(release, task, published, release.labels_hidden)
 
@@ -152,15 +154,16 @@ def published_runs(release: Release, task: str) -> BoardRuns:
 def values_on(release: Release, runs: Mapping[int, Run]) -> dict[int, RunValues]:
     """Scores of the same methods on another version of the release, by run id.
 
-    A run's own scores there; for a baseline without, those of the same baseline of that version.
+    These are a run's own scores there; for a baseline without any, those of that version's own
+    baseline of the same kind.
     """
     own = {
         scores.run_id: scores
-        for scores in _light(RunScores.objects.filter(release=release, run__in=runs))
+        for scores in _without_figures(RunScores.objects.filter(release=release, run__in=runs))
     }
     of_baselines = {
         _baseline_key(scores.run): scores
-        for scores in _light(
+        for scores in _without_figures(
             RunScores.objects.filter(
                 release=release, run__release=release, run__kind__in=Run.BASELINES
             )
@@ -204,7 +207,7 @@ def _board_runs(
     release: Release, task: str, visible: QuerySet[Run], test_hidden: bool
 ) -> BoardRuns:
     scores = list(
-        _light(
+        _without_figures(
             RunScores.objects.filter(
                 release=release,
                 run__release=release,
@@ -228,8 +231,8 @@ def _board_runs(
     )
 
 
-def _light(scores: QuerySet[RunScores]) -> QuerySet[RunScores]:
-    """Without the figures, which `_arrays` remembers."""
+def _without_figures(scores: QuerySet[RunScores]) -> QuerySet[RunScores]:
+    """Rows of scores without their figures, which `_arrays` remembers."""
     return (
         scores.defer("query_ids", "measures")
         .select_related("run__owner", "run__embedding_model", "run__first_stage")

@@ -7,7 +7,7 @@ import numpy as np
 from evaluation.leaderboard.board import ALL, GROUPINGS, Board, Floats, Subset
 from evaluation.leaderboard.selectors import cached
 from evaluation.scoring import significance
-from evaluation.scoring.hidden import LabelsHidden
+from evaluation.scoring.hidden_labels import LabelsHidden
 
 Interval = tuple[float, float]
 
@@ -29,8 +29,8 @@ def intervals(board: Board, measure: str, subset: Subset | None = None) -> dict[
 
 
 def every_interval(board: Board, measure: str) -> dict[str, dict[int, Interval]]:
-    """The same of every subset of every grouping, by the subset's key; where labels are hidden,
-    of all queries together alone."""
+    """The intervals of every subset of every grouping, by the subset's key; where labels are
+    hidden, only those over all queries."""
     if board.summary is not None:
         return {ALL: intervals(board, measure)}
 
@@ -42,12 +42,12 @@ def every_interval(board: Board, measure: str) -> dict[str, dict[int, Interval]]
             for part in board.subsets(grouping)
         }
 
-    # As one, since memory holds a few hundred things.
+    # One entry for all, since the cache holds a few hundred entries.
     return cached(compute, "every interval", board.fingerprint, measure)
 
 
 def interval(board: Board, run: int, measure: str, subset: Subset) -> Interval:
-    """The same of one run that has a mean there."""
+    """The interval of one run that has a mean over the subset."""
     if board.summary is not None:
         return intervals(board, measure, subset)[run]
     low, high = significance.bootstrap_intervals(board.scores_of(run, measure)[subset.queries])
@@ -87,6 +87,6 @@ def p_values(board: Board, first: int, second: int, measure: str) -> dict[str, f
 
 
 def _by_run(board: Board, spans: Floats) -> dict[int, Interval]:
-    """Those of (r, 2) that are known."""
+    """The intervals (r, 2) that are known, by run id."""
     of_runs = zip(board.runs, spans.tolist(), strict=False)
     return {run: (low, high) for run, (low, high) in of_runs if not np.isnan(low)}

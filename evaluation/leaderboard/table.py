@@ -16,7 +16,7 @@ from evaluation.runs.models import Run
 from evaluation.scoring.measures import mean_title
 from releases.models import Release
 
-#: What rows can be sorted by besides figures.
+#: Columns besides the figures that sort the rows.
 ROW_KEYS: Final = {"name": "Method", "parameters": "Params (M)"}
 
 
@@ -40,11 +40,11 @@ class Header:
     key: str
     title: str
     queries: int | None
-    """Over how many queries it averages; None where the whole table says so."""
+    """How many queries it averages over; None where that is the table's number."""
     sorted: str
     """"ascending", "descending", or empty."""
     address: str
-    """Of the page sorted by it; a second time the other way."""
+    """The address of the page sorted by it, or in the other direction where it is sorted so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Row:
     possible re-rank and where there is no figure."""
     figures: tuple[Figure, ...]
     groups: str
-    """Letters: runs that share one don't differ significantly."""
+    """Letters: runs that share a letter don't differ significantly."""
     beside: str
     """The mean on another version; empty where the run is not scored there."""
     few_judged: bool
@@ -73,12 +73,12 @@ class Table:
     row_headers: dict[str, Header]
     """Of `ROW_KEYS`."""
     families: tuple[tuple[Row, ...], ...]
-    """The rows; where two-stage runs stand under their first stage, that run with those under it,
-    else all as one."""
+    """The rows in groups: each first stage with the runs that re-rank it, where two-stage runs are
+    listed under their first stage; else one group of all."""
     queries: int
     bounds: Table | None = None
-    """The best possible re-ranks, which compete with no run: with the same columns and sorted the
-    same way. None without any."""
+    """The table of the best possible re-ranks, which compete with no run, with the same columns and
+    order. None without any."""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -97,7 +97,7 @@ class Table:
 
     @property
     def covered(self) -> bool:
-        """Whether columns say how far the labels cover the runs' images."""
+        """Whether it has the columns of how far the labels cover the runs' images."""
         return any(header.key == JUDGED for header in self.headers)
 
 
@@ -250,7 +250,7 @@ def _families(rows: list[Row]) -> tuple[tuple[Row, ...], ...]:
 
 
 def _below(head: Row, under: dict[int, list[Row]]) -> list[Row]:
-    """What re-ranks a run, and what re-ranks that."""
+    """The runs that re-rank a run, each followed by those that re-rank it in turn."""
     return [below for row in under.get(head.run.pk, ()) for below in (row, *_below(row, under))]
 
 

@@ -15,9 +15,9 @@ from core.jobs.selectors import jobs_visible_to
 from core.pages import refusal_in_message
 from core.registries import LEADERBOARD_LINKS, LEADERBOARD_TABS
 from evaluation.leaderboard.board import TEST
-from evaluation.leaderboard.choice import VIEWS, Choice, Visible, read_choice, visible_choice
+from evaluation.leaderboard.board_charts import board_charts
+from evaluation.leaderboard.choice import VIEWS, Choice, VisibleMeasure, read_choice, visible_choice
 from evaluation.leaderboard.export import CONTENT_TYPES, export, file_name
-from evaluation.leaderboard.page import board_charts
 from evaluation.leaderboard.selectors import BoardRuns, board_runs, releases_with_runs
 from evaluation.leaderboard.table import leaderboard_table
 from evaluation.runs.baselines import baselines_begin, baselines_job
@@ -25,7 +25,7 @@ from evaluation.runs.corpus import withdrawn_since
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
 from evaluation.scoring.fusion import METHODS, NORMALIZATIONS
-from evaluation.scoring.hidden import TOO_FEW_SENTENCE
+from evaluation.scoring.hidden_labels import TOO_FEW_SENTENCE
 from evaluation.scoring.measures import HEADLINES
 from labeling.queries.benchmarks import benchmarks_shown
 from releases.access import other_versions
@@ -108,7 +108,7 @@ def _tabs(choice: Choice) -> list[Any]:
     return [*tabs, *(tab() for tab in LEADERBOARD_TABS)]
 
 
-def _board(choice: Choice, seen: Visible, runs: BoardRuns, user: Any) -> dict[str, Any]:
+def _board(choice: Choice, seen: VisibleMeasure, runs: BoardRuns, user: Any) -> dict[str, Any]:
     versions = [] if seen.labels_hidden else other_versions(user, runs.release, choice.split)
     beside = next((version for version in versions if version.pk == choice.beside), None)
     table = leaderboard_table(choice, runs, beside)

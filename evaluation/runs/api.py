@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
@@ -25,15 +24,15 @@ from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.serializers import JobSerializer
 from evaluation.runs.baselines import baselines_begin
-from evaluation.runs.evaluations import evaluation_begin
 from evaluation.runs.fusions import fusible_runs, run_fuse
+from evaluation.runs.model_evaluations import evaluation_begin
 from evaluation.runs.models import Run
-from evaluation.runs.requests import unjudged_request
 from evaluation.runs.selectors import (
     can_edit,
     can_unpublish,
     get_run_for,
     query_scores_for,
+    require_allowed,
     runs_visible_to,
     scores_visible_to,
 )
@@ -62,6 +61,7 @@ from evaluation.runs.services import (
     run_unpublish,
 )
 from evaluation.runs.submissions import allowance_of, run_submit
+from evaluation.runs.unjudged import unjudged_request
 from releases.access import labels_visible_to
 from releases.models import Release
 from releases.selectors import get_release
@@ -109,7 +109,7 @@ class RunViewSet(
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change fields of the method card (the run's owner and admins)."""
         run = get_run_for(request.user, pk)
-        _require(can_edit(request.user, run))
+        require_allowed(can_edit(request.user, run))
         written = CardSerializer(data=request.data, partial=True)
         written.is_valid(raise_exception=True)
         run_card_update(run=run, **written.validated_data)
@@ -119,7 +119,7 @@ class RunViewSet(
     def destroy(self, request: Request, pk: int) -> Response:
         """Delete a private run (its owner and admins)."""
         run = get_run_for(request.user, pk)
-        _require(can_edit(request.user, run))
+        require_allowed(can_edit(request.user, run))
         run_delete(run=run)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -128,7 +128,7 @@ class RunViewSet(
     def publish(self, request: Request, pk: int) -> Response:
         """Show a scored run to everybody (its owner and admins)."""
         run = get_run_for(request.user, pk)
-        _require(can_edit(request.user, run))
+        require_allowed(can_edit(request.user, run))
         run_publish(run=run)
         return self._detail(request, pk)
 
@@ -174,19 +174,19 @@ class RunViewSet(
             release = written.validated_data["release"]
             if release.name != run.release.name:
                 raise exceptions.ValidationError({"release": "It is of another benchmark."})
-            _require(labels_visible_to(request.user, release, "test"))
+            require_allowed(labels_visible_to(request.user, release, "test"))
             if not run.ready:
                 raise Conflict("The run isn't scored on its own release yet.")
-            made = run_score_elsewhere(run=run, release=release)
-            shown = query_scores_for(request.user, made)
-            return Response(QueryScoresSerializer(shown).data, status=status.HTTP_201_CREATED)
+            scores = run_score_elsewhere(run=run, release=release)
+            data = QueryScoresSerializer(query_scores_for(request.user, scores)).data
+            return Response(data, status=status.HTTP_201_CREATED)
         name = parameters(request, ScoresParameters).get("release")
         release = get_release(name) if name else run.release
         visible = scores_visible_to(request.user, run)
-        found = next((one for one in visible if one.release_id == release.pk), None)
-        if found is None:
+        on_release = next((each for each in visible if each.release_id == release.pk), None)
+        if on_release is None:
             raise Http404("The run has no such scores.")
-        return Response(QueryScoresSerializer(query_scores_for(request.user, found)).data)
+        return Response(QueryScoresSerializer(query_scores_for(request.user, on_release)).data)
 
     def _detail(self, request: Request, pk: int) -> Response:
         run = get_run_for(request.user, pk)
@@ -262,13 +262,13 @@ class FusionView(RunView):
         written = FusionSerializer(data=request.data)
         written.is_valid(raise_exception=True)
         numbers = written.validated_data.pop("runs")
-        there = fusible_runs(_release(pk), request.user).select_related("release")
-        found = there.in_bulk(numbers)
-        if unknown := [number for number in numbers if number not in found]:
+        fusible = fusible_runs(_release(pk), request.user).select_related("release")
+        by_id = fusible.in_bulk(numbers)
+        if unknown := [number for number in numbers if number not in by_id]:
             message = f"There is no run {unknown[0]} of this release that can be fused."
             raise exceptions.ValidationError({"runs": message})
         run = run_fuse(
-            runs=[found[number] for number in numbers],
+            runs=[by_id[number] for number in numbers],
             owner=request.user,
             **written.validated_data,
         )
@@ -318,8 +318,3 @@ def _accepted(job: Job, request: Request) -> Response:
 
 def _release(pk: int) -> Release:
     return get_object_or_404(Release.objects.made(), pk=pk)
-
-
-def _require(allowed: bool) -> None:
-    if not allowed:
-        raise PermissionDenied("Your role, or whose run it is, doesn't allow this.")

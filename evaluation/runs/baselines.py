@@ -1,8 +1,7 @@
-"""The rows that a leaderboard has of itself: random order, every embedding model, and the best
-possible re-ranks.
+"""The baselines of a release: random order, every embedding model, and the best possible re-ranks.
 
-One job a release makes them all, a query at a time. What is made is in the database and on disk, so
-that a job cut short goes on where it was, and one that is repeated makes only what is new.
+One job a release makes them all, a query at a time. The results are in the database and on disk, so
+a job cut short goes on where it was, and a repeated one makes only what is new.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from retrieval.ranking.batches import in_batches, vectors_at_once
 from retrieval.ranking.selectors import corpus_counts, image_scores, rank_images_many
 
 BASELINES_JOB: Final = "make_baselines"
-#: Images that an embedding model's run has for a query of the full task.
+#: How many images an embedding model's run has for a query of the full task.
 DEPTH: Final = 1000
 #: The share of the corpus that may have no embedding: images whose files can't be read. With more,
 #: the model isn't done with the corpus, and its run would only look bad.
@@ -46,7 +45,7 @@ RANDOM_ABOUT: Final = "The exact expectation over all orders, not one that was d
 
 @dataclass(slots=True)
 class _Progress:
-    """Units done and given up, counted anew in each slice from what is there."""
+    """Units done and given up, counted again in each slice from the stored results."""
 
     job: Job
     done: int
@@ -113,7 +112,7 @@ def baselines_step(job: Job, deadline: float) -> bool:
     tasks = _tasks(data)
     progress = _Progress(job, done=job.cursor["settled"], failed=job.cursor["given_up"])
     for task in tasks:
-        _random(release, task)
+        _score_random_order(release, task)
         progress.done += 1
     progress.store()
     for model in EmbeddingModel.objects.filter(pk__in=job.cursor["models"]).order_by("pk"):
@@ -123,7 +122,7 @@ def baselines_step(job: Job, deadline: float) -> bool:
                 if not _model_step(release, data, model, task, progress, deadline):
                     return False
         except ModelSpecError as error:
-            units = sum(_units(data, task) for task in tasks)
+            units = sum(len(_texts(data, task)) for task in tasks)
             _give_up(progress, model, str(error), done=progress.done - before, units=units)
     for run in Run.objects.filter(
         release=release, task=Run.Task.FULL, kind=Run.Kind.UPLOAD, ready_at__isnull=False
@@ -133,8 +132,8 @@ def baselines_step(job: Job, deadline: float) -> bool:
 
 
 def _plan(job: Job, release: Release, data: ReleaseData) -> None:
-    """Decide which models have a run, once for the job, and how much that is to do: of all, or of
-    the one that the job names, after what it has done before.
+    """Decide, once for the job, which models get a run (all, or the one that the job names), and
+    store the total of its units.
     """
     tasks = _tasks(data)
     chosen = []
@@ -149,7 +148,7 @@ def _plan(job: Job, release: Release, data: ReleaseData) -> None:
                 job_item_error(job=job, item=model.name, message=problem)
             else:
                 chosen.append(model.pk)
-        total = len(tasks) + len(chosen) * sum(_units(data, task) for task in tasks)
+        total = len(tasks) + len(chosen) * sum(len(_texts(data, task)) for task in tasks)
         total += job.done + job.failed
         job_advance(job=job, total=total, cursor={**job.cursor, "models": chosen, **before})
 
@@ -193,17 +192,13 @@ def _tasks(data: ReleaseData) -> list[str]:
     return [str(task) for task in tasks]
 
 
-def _units(data: ReleaseData, task: str) -> int:
-    return len(_texts(data, task))
-
-
 def _texts(data: ReleaseData, task: str) -> dict[int, str]:
     ids = data.fixed if task == Run.Task.RERANK else data.queries
     return {query_id: data.queries[query_id].text for query_id in ids}
 
 
-def _random(release: Release, task: str) -> None:
-    """The random order of a task, if it isn't scored yet."""
+def _score_random_order(release: Release, task: str) -> None:
+    """Score the random order of a task, if it isn't scored yet."""
     run, _ = Run.objects.get_or_create(
         release=release,
         task=task,
@@ -236,7 +231,7 @@ def _model_step(
     if run is None:
         run = _model_run(release, model, task, list(texts.values()))
     if not run.ready:
-        made = _taken_up(_ModelRun(run=run, model=model, texts=texts))
+        made = _with_partial(_ModelRun(run=run, model=model, texts=texts))
         finished = _rank(made, release, data, deadline)
         if not finished:
             save_run(made.partial, made.rankings)
@@ -278,8 +273,8 @@ def _model_run(release: Release, model: EmbeddingModel, task: str, texts: Sequen
     return run
 
 
-def _taken_up(made: _ModelRun) -> _ModelRun:
-    """With the rankings that an earlier slice left."""
+def _with_partial(made: _ModelRun) -> _ModelRun:
+    """The same with the rankings that an earlier slice left."""
     partial = storage.local_file(made.partial)
     if partial.is_file():
         made.rankings = load_run(partial)

@@ -38,7 +38,7 @@ def in_corpus(release: Release, image_ids: npt.NDArray[np.int64]) -> npt.NDArray
     """(n,) whether each image belongs to the corpus that a release ranks.
 
     Where the images of an imported benchmark aren't here, every id passes. NoSnapshot as
-    `run_selectors.release_data`.
+    `release_data`.
     """
     if not release_data(release).header.corpus_images:
         return np.ones(len(image_ids), dtype=np.bool_)
@@ -47,8 +47,8 @@ def in_corpus(release: Release, image_ids: npt.NDArray[np.int64]) -> npt.NDArray
     images = _images(ranked_corpus(release))
     for start in range(0, len(ids), IDS_AT_A_TIME):
         part = slice(start, start + IDS_AT_A_TIME)
-        found = images.filter(pk__in=ids[part].tolist()).values_list("pk", flat=True)
-        known[part] = np.isin(ids[part], np.fromiter(found, dtype=np.int64))
+        present = images.filter(pk__in=ids[part].tolist()).values_list("pk", flat=True)
+        known[part] = np.isin(ids[part], np.fromiter(present, dtype=np.int64))
     return known[places]
 
 

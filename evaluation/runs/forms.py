@@ -8,8 +8,8 @@ from django import forms
 from django.forms import ModelForm
 
 from evaluation.runs.models import Run
-from evaluation.runs.requests import DEPTH, MOST
 from evaluation.runs.services import CARD_FIELDS, LARGEST_NUMBER
+from evaluation.runs.unjudged import DEPTH, MOST
 from releases.models import Release
 
 WEIGHTS = [("", "Not stated"), ("true", "Open"), ("false", "Closed")]

@@ -25,8 +25,8 @@ LONGEST_NAME: Final = 150
 
 
 def fusible_runs(release: Release, user: Any = None) -> QuerySet[Run]:
-    """The scored runs of a release that have an order of their own and don't know the labels: those
-    that the user sees, of all people by default."""
+    """The scored runs of a release that the user sees (by default all) and that can be fused: those
+    with an order of their own that don't know the labels."""
     runs = Run.objects.all() if user is None else runs_visible_to(user)
     return runs.filter(release=release, ready_at__isnull=False).exclude(
         kind__in=[Run.Kind.RANDOM, Run.Kind.BEST]
@@ -88,18 +88,18 @@ def run_read_fusion(*, run: Run, job: Job) -> None:
     fusion = job.params.get("fusion")
     if fusion is None or run.sha256:
         return
-    found = Run.objects.select_related("release").in_bulk(fusion["runs"])
-    if len(found) < len(fusion["runs"]):
+    by_id = Run.objects.select_related("release").in_bulk(fusion["runs"])
+    if len(by_id) < len(fusion["runs"]):
         raise JobFailed("A run that was to be fused is deleted.")
-    runs = [found[pk] for pk in fusion["runs"]]
+    runs = [by_id[pk] for pk in fusion["runs"]]
     queries, splits = release_queries(run.release), _shared_splits(runs)
     rankings: list[dict[int, Ranking]] = [
         {
             query_id: ranking
-            for query_id, ranking in rankings_on(one, run.release).items()
+            for query_id, ranking in rankings_on(fused, run.release).items()
             if queries[query_id].split in splits
         }
-        for one in runs
+        for fused in runs
     ]
     run_store(run=run, rankings=fuse(rankings, fusion["method"], fusion["normalization"]))
 

@@ -22,7 +22,7 @@ from releases.models import Release
 from releases.snapshot.snapshot import Snapshot
 
 JOB_KIND: Final = "rescore_runs"
-#: What a version's difference tells of runs, by task; the first orders them.
+#: The measures of runs in a version's difference, by task; the first ranks the runs.
 MEASURES: Final = {task: keys[:2] for task, keys in HEADLINES.items()}
 _Scored = tuple[Run, RunScores, dict[str, Any]]
 """A run, its scores on the version before, and its values by the labels of the new one."""
@@ -71,9 +71,9 @@ def rescoring_step(job: Job, deadline: float) -> bool:
 
 
 def run_changes(*, release: Release, snapshot: Snapshot) -> list[dict[str, Any]]:
-    """The tables of `difference.Difference.runs` for a version that is being made; a run whose
-    ranking is lost is left out. Without the test split where the version before hides its labels
-    and this one doesn't: who sees all labels of this one could tell those.
+    """The tables of `difference.Difference.runs` for a version that is being made, without runs
+    whose ranking is lost. The test split is left out where the version before hides its labels and
+    this one doesn't: readers of this one's labels could infer the hidden ones.
     """
     before = release.previous
     if before is None:
@@ -83,13 +83,13 @@ def run_changes(*, release: Release, snapshot: Snapshot) -> list[dict[str, Any]]
     tables = []
     for task in MEASURES:
         runs = list(runs_of(before).filter(task=task))
-        scores = {one.run_id: one for one in before.scores.filter(run__in=runs)}
-        scored = [(run, scores[run.pk], now) for run in runs if (now := _values(run, data))]
+        scores = {score.run_id: score for score in before.scores.filter(run__in=runs)}
+        scored = [(run, scores[run.pk], new) for run in runs if (new := _values(run, data))]
         for split in ("val",) if leaks else ("val", "test"):
             held = [
-                one
-                for one in scored
-                if one[0].kind == Run.Kind.RANDOM or getattr(one[0], f"{split}_queries")
+                (run, old, new)
+                for run, old, new in scored
+                if run.kind == Run.Kind.RANDOM or getattr(run, f"{split}_queries")
             ]
             tables.append(_table(before, data, task, split, held))
     return [table for table in tables if table["runs"]]
@@ -109,7 +109,11 @@ def _table(
     was, now = release_queries(before), data.queries
     qrels = data.fixed_qrels if task == Run.Task.RERANK else data.qrels
     query_ids = scored_query_ids(qrels).tolist()
-    both = {one for one in query_ids if one in was and was[one].split == now[one].split == split}
+    both = {
+        query_id
+        for query_id in query_ids
+        if query_id in was and was[query_id].split == now[query_id].split == split
+    }
     both.intersection_update(*(old.query_ids for _, old, _ in scored))
     measures = MEASURES[task]
 

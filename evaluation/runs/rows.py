@@ -11,7 +11,7 @@ from django.db.models import F
 from core.jobs.models import Job
 from evaluation.runs.models import Run, RunScores
 from evaluation.runs.selectors import NoSnapshot, can_delete, can_edit, can_publish, release_queries
-from evaluation.scoring import hidden
+from evaluation.scoring import hidden_labels
 from evaluation.scoring.measures import HEADLINES, mean_title
 from releases.access import labels_visible_to
 from releases.selectors import LONG_FIELDS
@@ -90,8 +90,10 @@ def split_means(user: Any, run: Run, scores: RunScores) -> dict[str, dict[str, f
     }
     if "test" in means and not labels_visible_to(user, scores.release, "test"):
         test = means.pop("test")
-        if run.kind != Run.Kind.BEST and len(places["test"]) >= hidden.FEWEST_QUERIES:
-            means["test"] = {key: float(hidden.rounded(test[key])) for key in hidden.MEASURES}
+        if run.kind != Run.Kind.BEST and len(places["test"]) >= hidden_labels.FEWEST_QUERIES:
+            means["test"] = {
+                key: float(hidden_labels.rounded(test[key])) for key in hidden_labels.MEASURES
+            }
     return means
 
 
@@ -101,5 +103,5 @@ def _figures(user: Any, run: Run, scores: RunScores | None) -> list[tuple[str, s
     return [
         (split, mean_title(key, run.task), 100 * by_measure[key])
         for split, by_measure in means.items()
-        for key in [usual if usual in by_measure else hidden.MEASURES[0]]
+        for key in [usual if usual in by_measure else hidden_labels.MEASURES[0]]
     ]

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404
 
@@ -18,7 +19,7 @@ from core.access import Role, at_least, is_evaluator
 from core.errors import Conflict
 from core.jobs.models import Job
 from evaluation.runs.models import Run, RunScores
-from evaluation.scoring.evaluation import fit_queries, restrict
+from evaluation.scoring.evaluation import rerank_qrels, rerankable_queries
 from evaluation.scoring.measures import DEFAULT_MEASURES, Measure
 from releases.access import labels_visible_to, other_versions
 from releases.models import Release
@@ -35,7 +36,7 @@ class NoSnapshot(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class ReleaseData:
-    """What scoring needs of a release; never changed."""
+    """The parts of a release that scoring needs; never changed."""
 
     header: Header
     queries: dict[int, SnapshotQuery]
@@ -76,7 +77,7 @@ def release_measures(release: Release) -> list[Measure]:
     """The measures that runs are scored by; how much was judged isn't among them where the release
     doesn't say. NoSnapshot: see `release_data`."""
     known = release_data(release).header.negatives_known
-    return [one for one in DEFAULT_MEASURES if known or not one.kind.needs_judged]
+    return [measure for measure in DEFAULT_MEASURES if known or not measure.kind.needs_judged]
 
 
 def fixed_lists(release: Release) -> dict[int, npt.NDArray[np.int64]]:
@@ -195,6 +196,12 @@ def can_delete(user: Any, run: Run) -> bool:
     return not run.published and not run.is_baseline and can_edit(user, run)
 
 
+def require_allowed(allowed: bool) -> None:
+    """PermissionDenied unless the user may do what was asked, see `can_edit` and the others."""
+    if not allowed:
+        raise PermissionDenied("Your role, or whose run it is, doesn't allow this.")
+
+
 def may_score_again(run: Run) -> bool:
     """Whether a run has its ranking, or the submitted file with the job that knows how to read it,
     and nothing scores it: its job failed, or is gone."""
@@ -212,13 +219,13 @@ def read_release_data(snapshot: Snapshot) -> ReleaseData:
     """What scoring needs of a release, from its snapshot."""
     qrels = snapshot.qrels()
     every = _fixed(snapshot)
-    fixed = {query_id: every[query_id] for query_id in fit_queries(every, qrels)}
+    fixed = {query_id: every[query_id] for query_id in rerankable_queries(every, qrels)}
     return ReleaseData(
         header=snapshot.header,
         queries=snapshot.queries,
         qrels=qrels,
         fixed=fixed,
-        fixed_qrels=restrict(qrels, fixed),
+        fixed_qrels=rerank_qrels(qrels, fixed),
     )
 
 

@@ -15,10 +15,10 @@ from evaluation.runs.forms import SPLIT_CHOICES
 from evaluation.runs.fusions import FEWEST, LONGEST_NAME
 from evaluation.runs.fusions import MOST as MOST_FUSED
 from evaluation.runs.models import Run
-from evaluation.runs.requests import DEPTH, MOST
 from evaluation.runs.rows import split_means
 from evaluation.runs.selectors import scores_visible_to
 from evaluation.runs.services import CARD_FIELDS
+from evaluation.runs.unjudged import DEPTH, MOST
 from evaluation.scoring.fusion import METHODS, NORMALIZATIONS
 from releases.models import Release
 

@@ -49,7 +49,7 @@ CARD_FIELDS: Final = (
 def run_store(*, run: Run, rankings: Mapping[int, Ranking]) -> Run:
     """Store the rankings of a run that isn't scored yet, and count what is in them.
 
-    In a transaction, so that a run whose file could not be written never says that it has one.
+    Both are one transaction, so a run whose file could not be written never has its SHA-256.
     Conflict: the run is scored already.
     """
     with transaction.atomic():
@@ -131,8 +131,8 @@ def run_score_begin(
     upload: dict[str, str] | None = None,
     fusion: dict[str, Any] | None = None,
 ) -> Job:
-    """Have a run scored by a job, and published then if `publish` is set; one whose job failed is
-    taken up again. `upload` has the name and the split of a submitted file that the job reads
+    """Have a run scored by a job, which then publishes it if `publish` is set; a job that failed is
+    retried. `upload` has the name and the split of a submitted file that the job reads
     first, `fusion` the runs that it fuses first (runs, method, normalization)."""
     if run.job is not None and (run.job.state in Job.UNFINISHED or job_retry(job=run.job)):
         return run.job
@@ -152,7 +152,8 @@ def run_finish(*, run: Run, job: Job | None = None) -> None:
     Each step is one transaction with the job's progress; done again from any point, the outcome is
     the same.
     """
-    depths = BEST_DEPTHS if _is_first_stage(run) else ()
+    is_first_stage = run.task == Run.Task.FULL and run.kind in FIRST_STAGES
+    depths = BEST_DEPTHS if is_first_stage else ()
     if job is not None:
         job_advance(job=job, total=1 + len(depths))
     with transaction.atomic():
@@ -259,10 +260,10 @@ def run_delete(*, run: Run) -> None:
         raise Conflict(f"The run “{second.name}” re-ranks this one; delete that first.")
     if run.job is not None:
         job_cancel(job=run.job)
-    for one in [*_best_reranks(run), run]:
-        for path in (one.path, one.upload):
+    for deleted in [*_best_reranks(run), run]:
+        for path in (deleted.path, deleted.upload):
             transaction.on_commit(partial(storage.remove, path), robust=True)
-        one.delete()
+        deleted.delete()
 
 
 def _best_make(run: Run, depth: int) -> None:
@@ -292,12 +293,8 @@ def _best_reranks(run: Run) -> QuerySet[Run]:
     return Run.objects.filter(first_stage=run, kind=Run.Kind.BEST)
 
 
-def _is_first_stage(run: Run) -> bool:
-    return run.task == Run.Task.FULL and run.kind in FIRST_STAGES
-
-
 def _progress(job: Job | None, reached: int) -> None:
-    """Set the job's count to `reached`, however often this is said."""
+    """Set the job's count to `reached`; a repeat changes nothing."""
     if job is not None:
         job_advance(job=job, done=reached - job.done)
 

@@ -25,7 +25,7 @@ from evaluation.runs.models import Run, Submission
 from evaluation.runs.selectors import release_data
 from evaluation.runs.services import CARD_FIELDS, card_validate, run_score_begin, run_store
 from evaluation.runs.store import save_upload
-from evaluation.scoring import hidden
+from evaluation.scoring import hidden_labels
 from evaluation.scoring.run_files import Ranking, read_run
 from releases.models import Release
 
@@ -120,8 +120,8 @@ def run_submit(
 ) -> Run:
     """Store a run file as it is; a job reads it (`run_read`) and scores it.
 
-    `split` says which queries it holds: "val", "test" or "all" for both. `card` has the fields of
-    CARD_FIELDS, of which only the name is needed. The run is private unless `publish` is set, which
+    `split` says which queries it holds: "val", "test" or "all" for both. `card` has fields of
+    CARD_FIELDS; only the name is needed. The run is private unless `publish` is set, which
     shows it once it is scored. `owner` None is the operator's; only those and submissions with
     `limited` false pass the limit of the test split. Until the file is read it counts as one with
     test queries, unless `split` is "val".
@@ -188,7 +188,9 @@ def run_read(*, run: Run, job: Job) -> None:
             raise JobFailed("The submitted file is missing; submit it again.") from None
         except RunRefused as error:
             with transaction.atomic():
-                job_advance(job=job, result={"errors": [asdict(one) for one in error.errors]})
+                job_advance(
+                    job=job, result={"errors": [asdict(row_error) for row_error in error.errors]}
+                )
                 Submission.objects.filter(run=run).delete()
             storage.remove(run.upload)
             raise JobFailed(f"The file is refused. {error}") from None
@@ -250,25 +252,26 @@ def _check_size(file: BinaryIO, file_name: str) -> None:
 def short_rankings(
     release: Release, task: str, rankings: Mapping[int, Ranking], file_name: str
 ) -> list[RowError]:
-    """What keeps a run from being measured on hidden labels: one that holds test queries ranks at
-    least `hidden.DEPTH` images, or all that there are, for each of them, so that no score reveals
-    the labels of a few images.
+    """The errors of a run that is too short to be measured on hidden labels. A run that holds test
+    queries has to rank at least `hidden_labels.DEPTH` images, or all that there are, for each of
+    them, so that no score reveals the labels of a few images.
     """
     data = release_data(release)
     test = [query_id for query_id, query in data.queries.items() if query.split == "test"]
     if not release.labels_hidden or not any(query_id in rankings for query_id in test):
         return []
     if task == Run.Task.RERANK:
-        needed = {i: min(hidden.DEPTH, len(data.fixed[i])) for i in test if i in data.fixed}
+        sizes = {i: len(data.fixed[i]) for i in test if i in data.fixed}
     else:
-        needed = dict.fromkeys(test, min(hidden.DEPTH, data.header.corpus_images or hidden.DEPTH))
+        sizes = dict.fromkeys(test, data.header.corpus_images or hidden_labels.DEPTH)
     errors = []
-    for query_id, depth in needed.items():
-        found = len(rankings[query_id].image_ids) if query_id in rankings else 0
-        if found < depth:
+    for query_id, size in sizes.items():
+        depth = min(hidden_labels.DEPTH, size)
+        ranked = len(rankings[query_id].image_ids) if query_id in rankings else 0
+        if ranked < depth:
             message = (
-                f"query {query_id} has {found} images; the labels of the test split are hidden, so "
-                f"a run ranks at least {depth} images for each of its queries"
+                f"query {query_id} has {ranked} images; the labels of the test split are hidden, "
+                f"so a run ranks at least {depth} images for each of its queries"
             )
             errors.append(RowError(file_name, 1, "image_id", message))
     return errors[:MAX_ERRORS]

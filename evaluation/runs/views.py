@@ -8,7 +8,6 @@ from typing import Final
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -19,11 +18,10 @@ from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.pages import refusal_in_form, refusal_in_message
 from evaluation.runs.corpus import withdrawn_since
-from evaluation.runs.evaluations import EVALUATION_JOB, evaluation_begin
 from evaluation.runs.forms import EvaluateForm, JudgeForm, MethodCardForm, SubmitForm
 from evaluation.runs.fusions import fusible_runs, run_fuse
+from evaluation.runs.model_evaluations import EVALUATION_JOB, evaluation_begin
 from evaluation.runs.models import Run
-from evaluation.runs.requests import MOST, unjudged_request
 from evaluation.runs.rows import run_rows
 from evaluation.runs.selectors import (
     NoSnapshot,
@@ -35,6 +33,7 @@ from evaluation.runs.selectors import (
     may_score_again,
     release_data,
     releases_to_score_on,
+    require_allowed,
     scores_of_run,
 )
 from evaluation.runs.services import (
@@ -46,6 +45,7 @@ from evaluation.runs.services import (
     run_unpublish,
 )
 from evaluation.runs.submissions import allowance_of, run_submit
+from evaluation.runs.unjudged import MOST, unjudged_request
 from evaluation.scoring.fusion import METHODS, NORMALIZATIONS
 from releases.formats.writing import counted
 from releases.models import Release
@@ -126,10 +126,10 @@ def fuse_runs(request: HttpRequest, pk: int) -> HttpResponse:
     require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     numbers = chosen_ids(request.POST, "run")
-    found = fusible_runs(release, request.user).select_related("release").in_bulk(numbers)
+    by_id = fusible_runs(release, request.user).select_related("release").in_bulk(numbers)
     with refusal_in_message(request):
         run = run_fuse(
-            runs=[found[number] for number in numbers if number in found],
+            runs=[by_id[number] for number in numbers if number in by_id],
             owner=request.user,
             method=chosen(request.POST, "method", METHODS, "rrf"),
             normalization=chosen(request.POST, "normalization", NORMALIZATIONS, "min-max"),
@@ -160,7 +160,7 @@ def my_runs(request: HttpRequest) -> HttpResponse:
 def run_card(request: HttpRequest, pk: int) -> HttpResponse:
     """Change a run's method card."""
     run = get_run_for(request.user, pk)
-    _require(can_edit(request.user, run))
+    require_allowed(can_edit(request.user, run))
     form = MethodCardForm(request.POST or None, instance=get_run_for(request.user, pk))
     if request.method == "POST" and form.is_valid():
         with refusal_in_form(form):
@@ -185,7 +185,7 @@ def run_card(request: HttpRequest, pk: int) -> HttpResponse:
 def publish(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a run to everybody, once that is confirmed."""
     run = get_run_for(request.user, pk)
-    _require(can_edit(request.user, run))
+    require_allowed(can_edit(request.user, run))
     if not can_publish(request.user, run):
         messages.error(request, "This run is public already, or not scored yet.")
         return redirect("run", pk=pk)
@@ -197,7 +197,7 @@ def publish(request: HttpRequest, pk: int) -> HttpResponse:
 def unpublish(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a run private again, once that is confirmed (admins)."""
     run = get_run_for(request.user, pk)
-    _require(can_unpublish(request.user, run))
+    require_allowed(can_unpublish(request.user, run))
     return _confirmed(request, run, "unpublish", run_unpublish, "The run is private now.")
 
 
@@ -206,7 +206,7 @@ def unpublish(request: HttpRequest, pk: int) -> HttpResponse:
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete a private run, once that is confirmed."""
     run = get_run_for(request.user, pk)
-    _require(can_delete(request.user, run))
+    require_allowed(can_delete(request.user, run))
     return _confirmed(request, run, "delete", run_delete, f"“{run.name}” is deleted.")
 
 
@@ -224,9 +224,9 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
         images, queries = unjudged_request(
             run=run, depth=form.cleaned_data["depth"], by=request.user
         )
-        found = f"{counted(images, 'image', 'images')} of {counted(queries, 'query', 'queries')}"
+        new = f"{counted(images, 'image', 'images')} of {counted(queries, 'query', 'queries')}"
         waits = "waits for annotators now" if images == 1 else "wait for annotators now"
-        messages.success(request, f"{found} {waits}." if images else "Nothing new is to be judged.")
+        messages.success(request, f"{new} {waits}." if images else "Nothing new is to be judged.")
     return redirect("run", pk=pk)
 
 
@@ -240,7 +240,7 @@ def score(request: HttpRequest, pk: int) -> HttpResponse:
     with refusal_in_message(request):
         if number is not None:
             others = releases_to_score_on(request.user, run)
-            other = next((one for one in others if one.pk == number), None)
+            other = next((release for release in others if release.pk == number), None)
             if other is None:
                 raise Http404("There is no such version that you may score the run on.")
             run_score_elsewhere(run=run, release=other)
@@ -262,8 +262,3 @@ def _confirmed(
                 return redirect("my-runs")
         return redirect("run", pk=run.pk)
     return render(request, "evaluation/run_confirm.html", {"run": run, "act": act})
-
-
-def _require(allowed: bool) -> None:
-    if not allowed:
-        raise PermissionDenied("Your role, or whose run it is, doesn't allow this.")

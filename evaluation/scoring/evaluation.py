@@ -132,7 +132,7 @@ def random_scores(
     return {key: np.ascontiguousarray(by_key[key]) for key in keys}
 
 
-def fixed_ranks(ranking: Ranking) -> Ranking:
+def sorted_ranking(ranking: Ranking) -> Ranking:
     """The ranking with higher scores first and the smaller image id first among equal scores."""
     ids, scores = ranking.image_ids, ranking.scores
     tied = (scores[1:] == scores[:-1]) & (ids[1:] > ids[:-1])
@@ -152,7 +152,7 @@ def best_rerank(run: Run, qrels: Qrels, depth: int) -> dict[int, Ranking]:
     """
     best = {}
     for query_id in sorted(set(run) & set(qrels.query_ids.tolist())):
-        ids = fixed_ranks(run[query_id]).image_ids
+        ids = sorted_ranking(run[query_id]).image_ids
         first = np.argsort(-qrels.gains_at(query_id, ids[:depth]), kind="stable")
         ordered = np.concatenate([ids[:depth][first], ids[depth:]])
         scores = np.arange(len(ids), 0, -1, dtype=np.float64)
@@ -160,29 +160,29 @@ def best_rerank(run: Run, qrels: Qrels, depth: int) -> dict[int, Ranking]:
     return best
 
 
-def fit_queries(fixed: Mapping[int, Integers], qrels: Qrels) -> list[int]:
-    """The queries whose fixed list is worth re-ranking, ascending.
+def rerankable_queries(fixed: Mapping[int, Integers], qrels: Qrels) -> list[int]:
+    """The queries whose fixed list is fit for re-ranking, ascending.
 
     At least one and at most half of the list's images are relevant; unjudged ones are not relevant.
     Source: Vendrow et al. 2024, section 3, INQUIRE-Rerank.
     """
     query_ids = set(qrels.query_ids.tolist())
-    fit = []
+    rerankable = []
     for query_id in sorted(query_ids.intersection(fixed)):
         images, relevant = qrels.of(query_id)
         if is_rerankable(np.isin(fixed[query_id], images[relevant]).tolist()):
-            fit.append(query_id)
-    return fit
+            rerankable.append(query_id)
+    return rerankable
 
 
-def restrict(qrels: Qrels, fixed: Mapping[int, Integers]) -> Qrels:
-    """The qrels of the re-ranking task: only the fit queries, and only the images of their fixed
-    lists.
+def rerank_qrels(qrels: Qrels, fixed: Mapping[int, Integers]) -> Qrels:
+    """The qrels of the re-ranking task: the queries that are fit for it, and the images of their
+    fixed lists.
 
     Unjudged images of a list are included as not relevant, so R is the number of relevant images
     within the list, and `sizes` are the lists' lengths. ValueError: a list holds an image twice.
     """
-    query_ids = fit_queries(fixed, qrels)
+    query_ids = rerankable_queries(fixed, qrels)
     owners, ids, flags, gains = [], [], [], []
     for query_id in query_ids:
         images, relevant = qrels.of(query_id)
@@ -243,7 +243,7 @@ def _hit_and_judged_ranks(
     shape = (len(depths), len(runs))
     hits, judged = _RankedImages(shape), _RankedImages(shape)
     for index, query_id in enumerate(scored_query_ids(qrels).tolist() if runs else []):
-        ids = _fixed_ids([run.get(query_id) for run in runs])
+        ids = _sorted_ids([run.get(query_id) for run in runs])
         images, relevant = qrels.of(query_id)
         hits.add(index, [ids[: depths[index]] for ids in ids], images[relevant])
         if judged_depth:
@@ -256,7 +256,7 @@ def _graded(runs: Sequence[Run], qrels: Qrels, depths: Integers) -> Graded:
     hits = _RankedImages((len(depths), len(runs)))
     gains = [np.zeros(0, dtype=np.int64)]
     for index, query_id in enumerate(scored_query_ids(qrels).tolist() if runs else []):
-        ids = [part[: depths[index]] for part in _fixed_ids([run.get(query_id) for run in runs])]
+        ids = [part[: depths[index]] for part in _sorted_ids([run.get(query_id) for run in runs])]
         images = qrels.of(query_id)[0][qrels.gains_of(query_id) > 0]
         gains.append(qrels.gains_at(query_id, hits.add(index, ids, images)))
     return Graded(hits.ranks(), np.concatenate(gains), _all_gains(qrels))
@@ -291,14 +291,14 @@ class _RankedImages:
         return HitRanks.at(self._shape, np.concatenate(self._rows), np.concatenate(self._ranks))
 
 
-def _fixed_ids(rankings: Sequence[Ranking | None]) -> list[Integers]:
+def _sorted_ids(rankings: Sequence[Ranking | None]) -> list[Integers]:
     """The image ids of each ranking by fixed rank; empty for a query that a run misses."""
     present = [ranking for ranking in rankings if ranking is not None]
-    already_fixed = not present or _strictly_falling([ranking.scores for ranking in present])
+    already_sorted = not present or _strictly_falling([ranking.scores for ranking in present])
     return [
         np.zeros(0, dtype=np.int64)
         if ranking is None
-        else (ranking if already_fixed else fixed_ranks(ranking)).image_ids
+        else (ranking if already_sorted else sorted_ranking(ranking)).image_ids
         for ranking in rankings
     ]
 

@@ -22,12 +22,12 @@ from evaluation.scoring.metrics import (
     Cutoffs,
     Floats,
     Integers,
-    beside,
     checked_totals,
     cutoffs,
     discounts,
     graded_ideal_gain,
     ideal_gain,
+    per_cut,
 )
 
 #: Ranks that are summed at a time.
@@ -44,14 +44,14 @@ def random_recall_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) 
     """min(k, N) / N."""
     cuts = cutoffs(k)
     relevant, images = _checked(totals, sizes)
-    return _hits(relevant, images, cuts) / beside(relevant, cuts)
+    return _hits(relevant, images, cuts) / per_cut(relevant, cuts)
 
 
 def random_capped_recall_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) -> Floats:
     """min(k, N) x R / N, over min(k, R)."""
     cuts = cutoffs(k)
     relevant, images = _checked(totals, sizes)
-    return _hits(relevant, images, cuts) / np.minimum(beside(relevant, cuts), cuts)
+    return _hits(relevant, images, cuts) / np.minimum(per_cut(relevant, cuts), cuts)
 
 
 def random_average_precision_at_k(
@@ -63,7 +63,7 @@ def random_average_precision_at_k(
     harmonic number H; it is divided by min(k, R)."""
     cuts = cutoffs(k)
     relevant, images = _checked(totals, sizes)
-    return _precision_sums_at(relevant, images, cuts) / np.minimum(beside(relevant, cuts), cuts)
+    return _precision_sums_at(relevant, images, cuts) / np.minimum(per_cut(relevant, cuts), cuts)
 
 
 def random_uncapped_average_precision_at_k(
@@ -72,7 +72,7 @@ def random_uncapped_average_precision_at_k(
     """As `random_average_precision_at_k`, over R."""
     cuts = cutoffs(k)
     relevant, images = _checked(totals, sizes)
-    return _precision_sums_at(relevant, images, cuts) / beside(relevant, cuts)
+    return _precision_sums_at(relevant, images, cuts) / per_cut(relevant, cuts)
 
 
 def random_average_precision(totals: npt.ArrayLike, sizes: npt.ArrayLike) -> Floats:
@@ -85,9 +85,9 @@ def random_ndcg_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) ->
     """R/N times the discounts of the first min(k, N) ranks, over those of an ideal order."""
     cuts = cutoffs(k)
     relevant, images = _checked(totals, sizes)
-    depths = np.minimum(beside(images, cuts), cuts)
+    depths = np.minimum(per_cut(images, cuts), cuts)
     gains = np.cumsum(discounts(np.arange(1, depths.max(initial=0) + 1)))
-    expected: Floats = beside(relevant / images, cuts) * gains[depths - 1]
+    expected: Floats = per_cut(relevant / images, cuts) * gains[depths - 1]
     return expected / ideal_gain(relevant, cuts)
 
 
@@ -99,9 +99,11 @@ def random_graded_ndcg_at_k(
     cuts = cutoffs(k)
     images = np.broadcast_to(np.asarray(sizes, dtype=np.int64), (len(all_gains),))
     mean = np.array([gains.sum() for gains in all_gains]) / images
-    depths = np.minimum(beside(images, cuts), cuts)
-    worth = np.cumsum(discounts(np.arange(1, depths.max(initial=0) + 1)))
-    expected: Floats = beside(mean, cuts) * worth[depths - 1] / graded_ideal_gain(all_gains, cuts)
+    depths = np.minimum(per_cut(images, cuts), cuts)
+    weights = np.cumsum(discounts(np.arange(1, depths.max(initial=0) + 1)))
+    expected: Floats = (
+        per_cut(mean, cuts) * weights[depths - 1] / graded_ideal_gain(all_gains, cuts)
+    )
     return expected
 
 
@@ -141,14 +143,14 @@ def random_success_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs)
 
 
 def random_rank_biased_precision(totals: npt.ArrayLike, sizes: npt.ArrayLike) -> Floats:
-    """R / N of the attention of all N ranks, 1 - p^N."""
+    """R / N of the weights of all N ranks, 1 - p^N."""
     relevant, images = _checked(totals, sizes)
     expected: Floats = relevant / images * (1 - PERSISTENCE**images)
     return expected
 
 
 def random_rank_biased_residual(judged: npt.ArrayLike, sizes: npt.ArrayLike) -> Floats:
-    """All attention except J / N of that of the first N ranks; `judged` (...) is J, from 0."""
+    """1 less J / N of the weights of the first N ranks; `judged` (...) is J, from 0."""
     counts, images = _checked_judged(judged, sizes)
     expected: Floats = 1 - counts / np.maximum(images, 1) * (1 - PERSISTENCE**images)
     return expected
@@ -208,14 +210,14 @@ def _checked_judged(judged: npt.ArrayLike, sizes: npt.ArrayLike) -> tuple[Intege
 
 def _hits(counts: Integers, images: Integers, cuts: Integers) -> Floats:
     """How many of `counts` images are expected among the first k of N."""
-    depths = np.minimum(beside(images, cuts), cuts)
-    expected: Floats = depths * beside(counts, cuts) / np.maximum(beside(images, cuts), 1)
+    depths = np.minimum(per_cut(images, cuts), cuts)
+    expected: Floats = depths * per_cut(counts, cuts) / np.maximum(per_cut(images, cuts), 1)
     return expected
 
 
 def _precision_sums_at(relevant: Integers, images: Integers, cuts: Integers) -> Floats:
-    depths = np.minimum(beside(images, cuts), cuts)
-    return _precision_sums(beside(relevant, cuts), beside(images, cuts), depths)
+    depths = np.minimum(per_cut(images, cuts), cuts)
+    return _precision_sums(per_cut(relevant, cuts), per_cut(images, cuts), depths)
 
 
 def _precision_sums(relevant: Integers, images: Integers, depths: Integers) -> Floats:

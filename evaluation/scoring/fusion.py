@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.scoring.evaluation import Run, fixed_ranks
+from evaluation.scoring.evaluation import Run, sorted_ranking
 from evaluation.scoring.run_files import Ranking
 
 Floats = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ def fuse(runs: Sequence[Run], method: str, normalization: str = "min-max") -> di
         raise ValueError(f"There is no fusion by {method!r} with {normalization!r}.")
     fused = {}
     for query_id in sorted(set().union(*runs)):
-        rankings = [fixed_ranks(run[query_id]) for run in runs if query_id in run]
+        rankings = [sorted_ranking(run[query_id]) for run in runs if query_id in run]
         ids, image_indexes = np.unique(
             np.concatenate([ranking.image_ids for ranking in rankings]), return_inverse=True
         )
@@ -51,7 +51,7 @@ def fuse(runs: Sequence[Run], method: str, normalization: str = "min-max") -> di
         )
         if method == "combmnz":
             scores = scores * np.bincount(image_indexes)
-        ranked = fixed_ranks(Ranking(image_ids=ids, scores=scores))
+        ranked = sorted_ranking(Ranking(image_ids=ids, scores=scores))
         depth = max(len(ranking.image_ids) for ranking in rankings)
         fused[query_id] = Ranking(image_ids=ranked.image_ids[:depth], scores=ranked.scores[:depth])
     return fused

@@ -77,9 +77,9 @@ class Kind:
     """The scores (s, r, c) at c cut-offs; without a cut-off (s, r), and the list is empty."""
     chance: Callable[[Chance, list[int]], Floats] | None
     """The expectation (s, c), or (s,), over all orders of the corpus; None: not known."""
-    averaged: Callable[[TiedGroups, int, int], float] | None
-    """One query's mean over all orders of equal scores, by its groups, the cut-off (without one,
-    the ranking's length) and R; None: it has no closed form here."""
+    tied_mean: Callable[[TiedGroups, int, int], float] | None
+    """One query's mean over all orders of images with equal scores, from the groups of these, the
+    cut-off (without one, the ranking's length) and R; None: it has no closed form here."""
     has_cut: bool = True
     mean: str = ""
     """The name of the mean over queries, without the cut-off; empty: the measure's name."""
@@ -154,7 +154,7 @@ _KINDS: Final = (
         source="Vendrow et al. 2024 (INQUIRE), section 5 and appendix G",
         score=_by_hits_and_totals(metrics.average_precision_at_k),
         chance=_random(expectations.random_average_precision_at_k),
-        averaged=lambda tied, k, total: tied.precision_sum(k) / min(k, total),
+        tied_mean=lambda tied, k, total: tied.precision_sum(k) / min(k, total),
         mean="mAP",
         headline="AP",
     ),
@@ -164,7 +164,7 @@ _KINDS: Final = (
         source="Järvelin and Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques",
         score=_ndcg,
         chance=_random_ndcg,
-        averaged=lambda tied, k, _: tied.discounted_gain(k),
+        tied_mean=lambda tied, k, _: tied.discounted_gain(k),
         headline="nDCG",
         graded=True,
     ),
@@ -174,7 +174,7 @@ _KINDS: Final = (
         source="Vendrow et al. 2024 (INQUIRE), section 5",
         score=_by_hits(metrics.reciprocal_rank_at_k),
         chance=_random(expectations.random_reciprocal_rank_at_k),
-        averaged=lambda tied, k, _: tied.reciprocal_rank(k),
+        tied_mean=lambda tied, k, _: tied.reciprocal_rank(k),
         mean="MRR",
         headline="MRR",
         in_percent=False,
@@ -185,7 +185,7 @@ _KINDS: Final = (
         source="trec_eval, P",
         score=_by_hits(metrics.precision_at_k),
         chance=_random(expectations.random_precision_at_k),
-        averaged=lambda tied, k, _: tied.hits_at(k) / k,
+        tied_mean=lambda tied, k, _: tied.hits_at(k) / k,
     ),
     Kind(
         name="R",
@@ -193,7 +193,7 @@ _KINDS: Final = (
         source="trec_eval, recall",
         score=_by_hits_and_totals(metrics.recall_at_k),
         chance=_random(expectations.random_recall_at_k),
-        averaged=lambda tied, k, total: tied.hits_at(k) / total,
+        tied_mean=lambda tied, k, total: tied.hits_at(k) / total,
     ),
     Kind(
         name="CappedR",
@@ -201,7 +201,7 @@ _KINDS: Final = (
         source="Thakur et al. 2021 (BEIR), capped recall",
         score=_by_hits_and_totals(metrics.capped_recall_at_k),
         chance=_random(expectations.random_capped_recall_at_k),
-        averaged=lambda tied, k, total: tied.hits_at(k) / min(k, total),
+        tied_mean=lambda tied, k, total: tied.hits_at(k) / min(k, total),
     ),
     Kind(
         name="Success",
@@ -209,7 +209,7 @@ _KINDS: Final = (
         source="trec_eval, success",
         score=_by_hits(metrics.success_at_k),
         chance=_random(expectations.random_success_at_k),
-        averaged=lambda tied, k, _: float(tied.first_hits()[:k].sum()),
+        tied_mean=lambda tied, k, _: float(tied.first_hits()[:k].sum()),
         mean="hit",
     ),
     Kind(
@@ -218,7 +218,7 @@ _KINDS: Final = (
         source="trec_eval, map_cut",
         score=_by_hits_and_totals(metrics.uncapped_average_precision_at_k),
         chance=_random(expectations.random_uncapped_average_precision_at_k),
-        averaged=lambda tied, k, total: tied.precision_sum(k) / total,
+        tied_mean=lambda tied, k, total: tied.precision_sum(k) / total,
         mean="uncapped mAP",
     ),
     Kind(
@@ -227,7 +227,7 @@ _KINDS: Final = (
         source="Chapelle et al. 2009, Expected reciprocal rank for graded relevance",
         score=_expected_reciprocal_rank,
         chance=None,
-        averaged=None,
+        tied_mean=None,
         graded=True,
     ),
     Kind(
@@ -238,7 +238,7 @@ _KINDS: Final = (
         chance=lambda chance, ks: expectations.random_judged_at_k(
             chance.judged_totals, chance.sizes, ks
         ),
-        averaged=lambda tied, k, _: float(tied.judged[:k].sum()) / k,
+        tied_mean=lambda tied, k, _: float(tied.judged[:k].sum()) / k,
         more_is_better=False,
         needs_judged=True,
     ),
@@ -247,7 +247,7 @@ _KINDS: Final = (
         source="trec_eval, Rprec",
         score=_without_cut(metrics.r_precision),
         chance=_random_without_cut(expectations.random_r_precision),
-        averaged=lambda tied, _, total: tied.hits_at(total) / total,
+        tied_mean=lambda tied, _, total: tied.hits_at(total) / total,
         has_cut=False,
         within_r=True,
     ),
@@ -257,7 +257,7 @@ _KINDS: Final = (
         "Chun et al. 2022 (ECCV Caption)",
         score=_without_cut(metrics.average_precision_at_r),
         chance=_random_without_cut(expectations.random_average_precision_at_r),
-        averaged=lambda tied, _, total: tied.precision_sum(total) / total,
+        tied_mean=lambda tied, _, total: tied.precision_sum(total) / total,
         has_cut=False,
         mean="mAP@R",
         within_r=True,
@@ -268,7 +268,7 @@ _KINDS: Final = (
         source="trec_eval, map",
         score=_without_cut(metrics.average_precision),
         chance=_random_without_cut(expectations.random_average_precision),
-        averaged=lambda tied, length, total: tied.precision_sum(length) / total,
+        tied_mean=lambda tied, length, total: tied.precision_sum(length) / total,
         has_cut=False,
         mean="mAP",
     ),
@@ -279,7 +279,7 @@ _KINDS: Final = (
             ranks.hits, ranks.judged, ranks.totals, ranks.judged_totals
         ),
         chance=lambda chance, _: expectations.random_bpref(chance.totals, chance.judged_totals),
-        averaged=None,
+        tied_mean=None,
         has_cut=False,
         mean="bpref",
         needs_judged=True,
@@ -290,7 +290,7 @@ _KINDS: Final = (
         "effectiveness",
         score=lambda ranks, _: metrics.rank_biased_precision(ranks.hits),
         chance=_random_without_cut(expectations.random_rank_biased_precision),
-        averaged=lambda tied, _, __: tied.attended(tied.hits),
+        tied_mean=lambda tied, _, __: tied.rank_biased_precision(tied.hits),
         has_cut=False,
     ),
     Kind(
@@ -301,7 +301,7 @@ _KINDS: Final = (
         chance=lambda chance, _: expectations.random_rank_biased_residual(
             chance.judged_totals, chance.sizes
         ),
-        averaged=lambda tied, _, __: 1.0 - tied.attended(tied.judged),
+        tied_mean=lambda tied, _, __: 1.0 - tied.rank_biased_precision(tied.judged),
         has_cut=False,
         mean="RBP residual",
         more_is_better=False,

@@ -34,7 +34,7 @@ HIGHEST_GRADE: Final = 4
 #: ERR's probability that a relevant image, of grade 1, satisfies a reader: (2^1 - 1) / 2^4.
 SATISFACTION: Final = 1 / 2**HIGHEST_GRADE
 Number = TypeVar("Number", bound=np.number)
-#: No rank is deeper.
+#: A cut-off beyond every rank.
 DEEPEST: Final = np.iinfo(np.int64).max
 _NO_LIMIT: Final = np.asarray(DEEPEST)
 
@@ -113,14 +113,14 @@ def recall_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
     """Relevant images among the first k, over all R relevant ones."""
     cuts = cutoffs(k)
     hit_ranks, relevant = _ranks_and_totals(hits, totals)
-    return hit_ranks.sums_at(cuts) / beside(relevant, cuts)
+    return hit_ranks.sums_at(cuts) / per_cut(relevant, cuts)
 
 
 def capped_recall_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
     """Relevant images among the first k, over min(k, R), the most that could be there."""
     cuts = cutoffs(k)
     hit_ranks, relevant = _ranks_and_totals(hits, totals)
-    return hit_ranks.sums_at(cuts) / np.minimum(beside(relevant, cuts), cuts)
+    return hit_ranks.sums_at(cuts) / np.minimum(per_cut(relevant, cuts), cuts)
 
 
 def average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
@@ -132,7 +132,7 @@ def average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Flo
     cuts = cutoffs(k)
     hit_ranks, relevant = _ranks_and_totals(hits, totals)
     sums = hit_ranks.sums_at(cuts, hit_ranks.numbers / hit_ranks.ranks)
-    return sums / np.minimum(beside(relevant, cuts), cuts)
+    return sums / np.minimum(per_cut(relevant, cuts), cuts)
 
 
 def uncapped_average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
@@ -140,7 +140,7 @@ def uncapped_average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoff
     where k < R, and it can fall when one more relevant image comes among the first k."""
     cuts = cutoffs(k)
     hit_ranks, relevant = _ranks_and_totals(hits, totals)
-    return hit_ranks.sums_at(cuts, hit_ranks.numbers / hit_ranks.ranks) / beside(relevant, cuts)
+    return hit_ranks.sums_at(cuts, hit_ranks.numbers / hit_ranks.ranks) / per_cut(relevant, cuts)
 
 
 def average_precision(hits: Hits, totals: npt.ArrayLike) -> Floats:
@@ -213,7 +213,7 @@ def rank_biased_precision(hits: Hits) -> Floats:
     Unjudged images add nothing; `rank_biased_residual` is what they could add.
     """
     hit_ranks = _ranks(hits)
-    return hit_ranks.sums(_NO_LIMIT, attention(hit_ranks.ranks))
+    return hit_ranks.sums(_NO_LIMIT, rbp_weights(hit_ranks.ranks))
 
 
 def rank_biased_residual(judged: Hits) -> Floats:
@@ -222,7 +222,7 @@ def rank_biased_residual(judged: Hits) -> Floats:
     `judged` (..., n) is as `hits`. The true value lies between RBP and RBP plus residual.
     """
     hit_ranks = _ranks(judged)
-    return 1.0 - hit_ranks.sums(_NO_LIMIT, attention(hit_ranks.ranks))
+    return 1.0 - hit_ranks.sums(_NO_LIMIT, rbp_weights(hit_ranks.ranks))
 
 
 def bpref(hits: Hits, judged: Hits, totals: npt.ArrayLike, judged_totals: npt.ArrayLike) -> Floats:
@@ -289,19 +289,19 @@ def checked_totals(totals: npt.ArrayLike) -> Integers:
 
 def discounts(ranks: Integers) -> Floats:
     """nDCG's weight of a hit at each rank."""
-    worth: Floats = 1.0 / np.log2(ranks + 1.0)
-    return worth
+    weights: Floats = 1.0 / np.log2(ranks + 1.0)
+    return weights
 
 
-def attention(ranks: Integers) -> Floats:
-    """How much of a reader's attention each rank gets, by RBP's model."""
+def rbp_weights(ranks: Integers) -> Floats:
+    """RBP's weight of a hit at each rank: (1 - p) p^(rank - 1)."""
     weights: Floats = (1 - PERSISTENCE) * np.power(PERSISTENCE, ranks - 1.0, dtype=np.float64)
     return weights
 
 
 def ideal_gain(totals: Integers, cuts: Integers) -> Floats:
     """(..., c): the discounted gain at each cut-off when all R relevant images come first."""
-    depths = np.minimum(beside(totals, cuts), cuts)
+    depths = np.minimum(per_cut(totals, cuts), cuts)
     ideal = np.cumsum(discounts(np.arange(1, depths.max(initial=0) + 1)))
     gains: Floats = ideal[depths - 1]
     return gains
@@ -317,8 +317,8 @@ def graded_ideal_gain(all_gains: Sequence[Integers], cuts: Integers) -> Floats:
     return ideal
 
 
-def beside(values: npt.NDArray[Number], cuts: Integers) -> npt.NDArray[Number]:
-    """Each ranking's values, with an axis for cut-offs if there are several."""
+def per_cut(values: npt.NDArray[Number], cuts: Integers) -> npt.NDArray[Number]:
+    """Values (...) of rankings, as (..., 1) if there are several cut-offs."""
     return values[..., np.newaxis] if cuts.ndim else values
 
 

@@ -21,7 +21,6 @@ def evaluation_data(
 ) -> dict[str, Any]:
     """Everything that an evaluation says, for JSON; `mean` is None where no query is scored."""
     measures = evaluation.measures
-    texts, splits = _texts_and_splits(queries)
     return {
         "measures": [measure.key for measure in measures],
         "mean": (
@@ -33,8 +32,8 @@ def evaluation_data(
         "queries": [
             {
                 "query_id": _name(query_id, names),
-                "query_text": texts.get(query_id),
-                "split": splits.get(query_id),
+                "query_text": queries[query_id].query_text if query_id in queries else None,
+                "split": queries[query_id].split if query_id in queries else None,
                 "positives": evaluation.positives[index],
                 "retrieved": evaluation.retrieved[index],
                 "scores": {key: float(values[index]) for key, values in evaluation.scores.items()},
@@ -61,12 +60,11 @@ def evaluation_lines(
 ) -> Iterator[str]:
     """The lines of a report: a table with a row for each query, the means, and what was left
     out."""
-    texts, _ = _texts_and_splits(queries)
     widths = {measure.key: max(9, len(measure.key)) for measure in evaluation.measures}
     keys = [f"{key:>{width}}" for key, width in widths.items()]
     yield " ".join(["   query", "     R", *keys, " text"])
     for index, query_id in enumerate(evaluation.query_ids):
-        text = " ".join(texts.get(query_id, "").split())
+        text = " ".join(queries[query_id].query_text.split()) if query_id in queries else ""
         row = " ".join(
             f"{evaluation.scores[key][index]:>{width}.4f}" for key, width in widths.items()
         )
@@ -98,11 +96,6 @@ def evaluation_lines(
         if query_ids:
             named = ", ".join(str(_name(query_id, names)) for query_id in query_ids)
             yield f"{note}: {len(query_ids)} ({named})"
-
-
-def _texts_and_splits(queries: Mapping[int, QueryRow]) -> tuple[dict[int, str], dict[int, str]]:
-    texts = {query_id: query.query_text for query_id, query in queries.items()}
-    return texts, {query_id: query.split for query_id, query in queries.items()}
 
 
 def _name(query_id: int, names: Sequence[str] | None) -> int | str:

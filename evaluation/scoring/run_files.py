@@ -52,7 +52,7 @@ class RunLine:
 
 
 @dataclass(slots=True)
-class _Column:
+class _QueryRows:
     """One query's rows in the file's order, 24 bytes a row."""
 
     image_ids: "array[int]" = field(default_factory=lambda: array("q"))
@@ -97,8 +97,8 @@ def read_run(
 
     `name` is the file's name for messages. The format, and whether it is compressed, follows from
     the content. The rows of a query may be anywhere. `queries` has the split of each query of the
-    release; an unknown query is an error, as is a query of a split other than `split`; each is
-    named once, where it first occurs. `unknown_images` gets up to IDS_AT_A_TIME different image
+    release; an unknown query and a query of another split than `split` are errors, each named once,
+    where it first occurs. `unknown_images` gets up to IDS_AT_A_TIME different image
     ids, ascending, and returns those that don't exist. For re-ranking, `allowed_images` has the
     images that each query may hold; a query that isn't in it is an error. `ids` turn query ids and
     image ids that may be any text into numbers; without them ids are whole numbers. Other errors:
@@ -113,7 +113,7 @@ def read_run(
     rows = _Rows(name, errors, queries, split, unknown_images, allowed_images, ids or (_id, _id))
     try:
         for line, query, image, score in _fields(file, name, errors, max_bytes):
-            rows.take(line, query, image, score)
+            rows.add(line, query, image, score)
             if len(errors) >= MAX_ERRORS:
                 break
         else:
@@ -159,13 +159,13 @@ class _Rows:
         self._unknown_images = unknown_images
         self._allowed_images = allowed_images
         self._query_id, self._image_id = ids
-        self._columns: dict[int, _Column] = {}
+        self._by_query: dict[int, _QueryRows] = {}
         self._refused: set[int] = set()
         self._unchecked: dict[int, list[int]] = {}
         self._waiting = 0
         self._last_line = 0
 
-    def take(self, line: int, query: object, image: object, score: object) -> None:
+    def add(self, line: int, query: object, image: object, score: object) -> None:
         """Check a row and add it."""
         self._last_line = line
         query_id, image_id = self._query_id(query), self._image_id(image)
@@ -178,18 +178,18 @@ class _Rows:
             self._error(line, "score", f"{_shown(score)} is not a finite number")
         if query_id is None or image_id is None or number is None:
             return
-        column = self._columns.get(query_id)
-        if column is None:
-            if not self._admits(query_id, line):
+        rows = self._by_query.get(query_id)
+        if rows is None:
+            if not self._is_allowed(query_id, line):
                 return
-            column = self._columns[query_id] = _Column()
+            rows = self._by_query[query_id] = _QueryRows()
         if self._allowed_images is not None and image_id not in self._allowed_images[query_id]:
             message = f"image {image_id} is not in the fixed list of query {query_id}"
             self._error(line, "image_id", message)
             return
-        column.image_ids.append(image_id)
-        column.scores.append(number)
-        column.lines.append(line)
+        rows.image_ids.append(image_id)
+        rows.scores.append(number)
+        rows.lines.append(line)
         if self._unknown_images is not None:
             self._unchecked.setdefault(image_id, []).append(line)
             self._waiting += 1
@@ -201,17 +201,17 @@ class _Rows:
         if not self._last_line and not self._errors:
             self._error(1, "", "the file holds no row")
         self._check_images()
-        for query_id, column in self._columns.items():
-            self._errors += _duplicates(query_id, column, self._name)
+        for query_id, rows in self._by_query.items():
+            self._errors += _duplicates(query_id, rows, self._name)
 
     def rankings(self) -> dict[int, Ranking]:
         """The ranking of each query."""
-        return {query_id: _ranked(column) for query_id, column in self._columns.items()}
+        return {query_id: _ranked(rows) for query_id, rows in self._by_query.items()}
 
     def _error(self, line: int, column: str, message: str) -> None:
         self._errors.append(RowError(self._name, line, column, message))
 
-    def _admits(self, query_id: int, line: int) -> bool:
+    def _is_allowed(self, query_id: int, line: int) -> bool:
         """Whether a new query may be in the run; if not, adds an error the first time."""
         problem = self._problem(query_id)
         if problem and query_id not in self._refused and len(self._refused) < MAX_ERRORS:
@@ -365,19 +365,19 @@ def _shown(value: object) -> str:
     return repr(value[:_SHOWN]) if isinstance(value, str) else json.dumps(value)[:_SHOWN]
 
 
-def _duplicates(query_id: int, column: _Column, name: str) -> list[RowError]:
+def _duplicates(query_id: int, rows: _QueryRows, name: str) -> list[RowError]:
     """An error for each row whose image an earlier row of the query has."""
-    ids = np.frombuffer(column.image_ids, dtype=np.int64)
+    ids = np.frombuffer(rows.image_ids, dtype=np.int64)
     order = np.argsort(ids, kind="stable")
     repeats = order[1:][ids[order[1:]] == ids[order[:-1]]]
     return [
-        RowError(name, column.lines[row], "image_id", f"{ids[row]} is listed twice for {query_id=}")
+        RowError(name, rows.lines[row], "image_id", f"{ids[row]} is listed twice for {query_id=}")
         for row in repeats[:MAX_ERRORS].tolist()
     ]
 
 
-def _ranked(column: _Column) -> Ranking:
-    ids = np.array(column.image_ids, dtype=np.int64)
-    scores = np.array(column.scores, dtype=np.float64)
+def _ranked(rows: _QueryRows) -> Ranking:
+    ids = np.array(rows.image_ids, dtype=np.int64)
+    scores = np.array(rows.scores, dtype=np.float64)
     order = np.lexsort((ids, -scores))
     return Ranking(image_ids=ids[order], scores=scores[order])

@@ -51,17 +51,8 @@ class TiedGroups:
         all_gains = qrels.gains_of(query_id)
         is_relevant, is_judged = np.isin(ids, judged[relevant]), np.isin(ids, judged)
         if not len(ids):
-            no_floats, no_integers = np.zeros(0), np.zeros(0, np.int64)
-            return cls(
-                no_floats,
-                no_floats,
-                no_integers,
-                no_integers,
-                no_integers,
-                no_integers,
-                no_floats,
-                all_gains,
-            )
+            floats, integers = np.zeros(0), np.zeros(0, np.int64)
+            return cls(floats, floats, *(integers,) * 4, floats, all_gains)
         relevant_counts, judged_counts = (
             np.add.reduceat(is_relevant, firsts),
             np.add.reduceat(is_judged, firsts),
@@ -108,9 +99,9 @@ class TiedGroups:
         [ideal] = metrics.graded_ideal_gain([self.all_gains], np.asarray(cut))
         return float((self.gains * metrics.discounts(self._ranks))[:cut].sum() / ideal)
 
-    def attended(self, probabilities: Floats) -> float:
-        """A reader's attention to images that occur at each rank with a probability (n,)."""
-        return float((probabilities * metrics.attention(self._ranks)).sum())
+    def rank_biased_precision(self, probabilities: Floats) -> float:
+        """RBP of images that are at each rank with these probabilities (n,)."""
+        return float((probabilities * metrics.rbp_weights(self._ranks)).sum())
 
     @property
     def _ranks(self) -> Integers:

@@ -34,15 +34,15 @@ class TieRange:
 
 
 def tie_range(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> TieRange:
-    """What the order of equal scores can change in the measures, except those of how much was
-    judged.
+    """How far the order of images with equal scores can move the measures, without those of how
+    much was judged.
 
-    A query is named if the order matters to a measure: if both relevant and other images have the
-    same score, and lie on both sides of a cut-off or count by their rank.
+    The order matters to a query where relevant and other images have the same score, and lie on
+    both sides of a cut-off or count by their rank.
     """
     moving = [measure for measure in measures if measure.kind.more_is_better]
     least, most = (
-        score_run(_settled(run, qrels, relevant_first), qrels, moving)
+        score_run(_ties_by_gain(run, qrels, relevant_first), qrels, moving)
         for relevant_first in (False, True)
     )
     movable = {key: most[key] - least[key] > 1e-12 for key in most}
@@ -73,31 +73,31 @@ def averaged_scores(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict
 
     ValueError: a measure without a closed form (ERR, bpref).
     """
-    averaged = {}
+    tied_means = {}
     for measure in measures:
-        if measure.kind.averaged is None:
+        if measure.kind.tied_mean is None:
             raise ValueError(f"The mean of {measure.key} over all orders has no closed form here.")
-        averaged[measure] = measure.kind.averaged
+        tied_means[measure] = measure.kind.tied_mean
     scored = scored_query_ids(qrels).tolist()
     values = {measure.key: np.zeros(len(scored)) for measure in measures}
     for row, query_id in enumerate(scored):
         _, relevant = qrels.of(query_id)
         tied = TiedGroups.of(run.get(query_id), qrels, query_id)
-        for measure, mean in averaged.items():
+        for measure, mean in tied_means.items():
             cut = measure.k or len(tied.hits)
             values[measure.key][row] = mean(tied, cut, int(relevant.sum()))
     return values
 
 
-def _settled(run: Run, qrels: Qrels, relevant_first: bool) -> dict[int, Ranking]:
+def _ties_by_gain(run: Run, qrels: Qrels, relevant_first: bool) -> dict[int, Ranking]:
     """The run with images of equal scores by falling gain, or by rising gain."""
-    settled = {}
+    ordered = {}
     for query_id in set(run) & set(scored_query_ids(qrels).tolist()):
         ranking = run[query_id]
         gains = qrels.gains_at(query_id, ranking.image_ids)
         order = np.lexsort((-gains if relevant_first else gains, -ranking.scores))
-        settled[query_id] = _in_order(ranking.image_ids[order])
-    return settled
+        ordered[query_id] = _in_order(ranking.image_ids[order])
+    return ordered
 
 
 def _in_order(image_ids: npt.NDArray[np.int64]) -> Ranking:

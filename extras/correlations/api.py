@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from core.api.parameters import parameters
 from core.errors import Invalid
 from evaluation.leaderboard.board import SPLITS
-from evaluation.leaderboard.choice import read_measure, visible
+from evaluation.leaderboard.choice import read_measure, visible_measure
 from evaluation.leaderboard.selectors import board_runs
 from evaluation.runs.api import RunView
 from evaluation.runs.models import Run
@@ -74,7 +74,7 @@ class ReleaseCorrelationsView(RunView):
         choice = parameters(request, CorrelationParameters)
         runs = board_runs(release, choice["task"], request.user)
         measure = read_measure(request.query_params, choice["task"])
-        shown = visible(runs, choice["split"], measure, labeled_splits(runs))
+        shown = visible_measure(runs, choice["split"], measure, labeled_splits(runs))
         if not set(choice["columns"]) <= set(shown.measures):
             raise Http404("There is no such measure.")
         answer = {

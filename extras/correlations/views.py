@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from core.access import require_evaluator
 from core.address_choices import chosen
 from evaluation.leaderboard.board import SPLITS
-from evaluation.leaderboard.choice import read_measure, visible
+from evaluation.leaderboard.choice import read_measure, visible_measure
 from evaluation.leaderboard.selectors import board_runs
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
@@ -84,7 +84,7 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
     except NoSnapshot as error:
         return render(request, "correlations/correlations.html", context | {"trouble": str(error)})
     split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, task)
-    seen = visible(runs, split, measure, labeled_splits(runs))
+    seen = visible_measure(runs, split, measure, labeled_splits(runs))
     split = seen.split
     named = list(filter(None, request.GET.getlist("columns")))
     if not set(named) <= set(seen.measures):

@@ -12,7 +12,7 @@ from ir_measures import AP, ERR, RBP, RR, Bpref, Judged, P, R, Rprec, Success, n
 from evaluation.scoring.evaluation import (
     best_rerank,
     random_scores,
-    restrict,
+    rerank_qrels,
     score_run,
     scored_query_ids,
 )
@@ -159,5 +159,5 @@ def test_grades_in_a_random_order_and_among_equal_scores():
     assert ends == pytest.approx((min(orders)[0], max(orders)[0]), abs=1e-12)
     best = best_rerank({1: ranking(1, 2, 3, 0, 9)}, truth, 4)[1]
     assert best.image_ids.tolist() == [0, 3, 2, 1, 9]
-    listed = restrict(truth, {1: np.array([1, 2, 20, 0])})
+    listed = rerank_qrels(truth, {1: np.array([1, 2, 20, 0])})
     assert (listed.image_ids.tolist(), listed.gains.tolist()) == ([0, 1, 2, 20], [3, 0, 1, 0])

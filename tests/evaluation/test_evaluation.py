@@ -6,13 +6,13 @@ import pytest
 from evaluation.scoring.evaluation import (
     best_rerank,
     evaluate,
-    fit_queries,
-    fixed_ranks,
     random_scores,
-    restrict,
+    rerank_qrels,
+    rerankable_queries,
     score_run,
     score_runs,
     scored_query_ids,
+    sorted_ranking,
 )
 from evaluation.scoring.measures import DEFAULT_MEASURES, Measure, parse_measures
 from evaluation.scoring.metrics import average_precision_at_k
@@ -72,10 +72,10 @@ def test_queries_without_positives_and_unknown_ones_are_left_out_and_named():
 def test_ranks_follow_from_scores_and_ids_whatever_the_order_of_the_arrays():
     ids, scores = np.array([7, 3, 9, 5]), np.array([0.5, 0.5, 0.9, 0.1])
     mixed = Ranking(ids, scores)
-    assert fixed_ranks(mixed).image_ids.tolist() == [9, 3, 7, 5]
-    assert fixed_ranks(mixed).scores.tolist() == [0.9, 0.5, 0.5, 0.1]
+    assert sorted_ranking(mixed).image_ids.tolist() == [9, 3, 7, 5]
+    assert sorted_ranking(mixed).scores.tolist() == [0.9, 0.5, 0.5, 0.1]
     truth = qrels({1: {3}, 2: {3}})
-    right = {1: ranking(3, 4), 2: fixed_ranks(mixed)}
+    right = {1: ranking(3, 4), 2: sorted_ranking(mixed)}
     wrong = {1: ranking(3, 4), 2: mixed}
     measures = parse_measures(["RR@1", "RR@2"])
     scored = score_runs([right, wrong], truth, measures)
@@ -164,7 +164,7 @@ def test_the_best_rerank_moves_only_what_stands_within_its_depth():
     best = best_rerank(run, truth, 4)
     assert best[1].image_ids.tolist() == [2, 1, 9, 8, 7, 3]
     assert (np.diff(best[1].scores) < 0).all()
-    assert fixed_ranks(best[1]) is best[1]
+    assert sorted_ranking(best[1]) is best[1]
     assert best[2].image_ids.tolist() == [4]
     assert set(best) == {1, 2}
     assert best_rerank(run, truth, 100)[1].image_ids.tolist() == [2, 1, 3, 9, 8, 7]
@@ -177,12 +177,12 @@ def test_queries_with_one_relevant_to_half_relevant_images_are_fit_for_reranking
     truth = qrels(
         {1: {50}, 2: {1, 50}, 3: {1, 2, 3, 4, 5}, 4: {1, 2, 3, 4, 5, 6}, 8: {1}}, {1: {2}}
     )
-    assert fit_queries(FIXED, truth) == [2, 3]
+    assert rerankable_queries(FIXED, truth) == [2, 3]
 
 
 def test_the_reranking_task_knows_the_fixed_images_alone():
     truth = qrels({1: {50}, 2: {1, 50}, 3: {1, 2, 10}, 8: {1}}, {2: {7}})
-    within = restrict(truth, FIXED)
+    within = rerank_qrels(truth, FIXED)
     assert within.query_ids.tolist() == [2, 3]
     assert within.sizes().tolist() == [10, 10]
     assert within.totals().tolist() == [1, 3]
@@ -190,4 +190,4 @@ def test_the_reranking_task_knows_the_fixed_images_alone():
     scored = score_run({2: ranking(1), 3: ranking(3)}, within, parse_measures(["R@5", "Judged@1"]))
     assert scored["R@5"].tolist() == [1, 0]
     assert scored["Judged@1"].tolist() == [1, 1]
-    assert len(restrict(truth, {}).query_ids) == 0
+    assert len(rerank_qrels(truth, {}).query_ids) == 0

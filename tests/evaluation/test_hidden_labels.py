@@ -26,7 +26,7 @@ from evaluation.runs.baselines import baselines_begin
 from evaluation.runs.models import Run
 from evaluation.runs.services import run_publish
 from evaluation.runs.submissions import short_rankings
-from evaluation.scoring.hidden import LabelsHidden, summarize
+from evaluation.scoring.hidden_labels import LabelsHidden, summarize
 from labeling.audits.draws import KEY_BYTES, draw_order, selected
 from releases.making.services import release_claim, release_fill
 from releases.models import Release

@@ -11,7 +11,7 @@ import pytest
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
 from evaluation.runs import baselines
-from evaluation.runs.evaluations import evaluation_begin
+from evaluation.runs.model_evaluations import evaluation_begin
 from evaluation.runs.models import Run, RunScores
 from evaluation.runs.services import run_publish, run_unpublish
 from labeling.blind.services import blind_show

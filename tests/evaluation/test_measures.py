@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.scoring import hidden
+from evaluation.scoring import hidden_labels
 from evaluation.scoring.measures import (
     DEFAULT_MEASURES,
     HEADLINES,
@@ -60,7 +60,7 @@ def test_the_headlines_are_those_of_the_paper_and_hidden_labels_show_two():
         "full": ("AP@50", "nDCG@50", "RR@50"),
         "rerank": ("AP@100", "nDCG@100", "RR@100"),
     }
-    assert (hidden.MEASURES, hidden.DEPTH) == (("AP@50", "nDCG@50"), 50)
+    assert (hidden_labels.MEASURES, hidden_labels.DEPTH) == (("AP@50", "nDCG@50"), 50)
     titles = {task: [mean_title(key, task) for key in keys] for task, keys in HEADLINES.items()}
     assert titles == {"full": ["mAP@50", "nDCG@50", "MRR@50"], "rerank": ["AP", "nDCG", "MRR"]}
 

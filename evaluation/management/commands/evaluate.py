@@ -23,26 +23,26 @@ from releases.formats.qrels_files import TextIds, read_qrels
 from releases.management.arguments import open_release, positive, refuse
 from releases.snapshot.qrels import Qrels
 
-USUAL_KINDS: Final = ("P", "R", "AP", "nDCG", "RR")
-USUAL_K: Final = 50
+DEFAULT_KINDS: Final = ("P", "R", "AP", "nDCG", "RR")
+DEFAULT_K: Final = 50
 TIES: Final = ("id", "trec_eval", "average")
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What a run is scored against."""
+    """The queries and labels that a run is scored against."""
 
     queries: dict[int, QueryRow]
-    """By id; none where only qrels are known."""
+    """By id; empty where only qrels are known."""
     qrels: Qrels
     known: set[int]
     """The queries that the run may hold."""
     judged: bool
     """Whether all judged images are known, and not only the relevant ones."""
     names: list[str] | None = None
-    """The ids of queries that have numbers in their place."""
+    """The original ids of queries, where numbers replace them."""
     image_names: list[str] | None = None
-    """The ids of images, likewise."""
+    """The original ids of images, where numbers replace them."""
 
     def image_name(self, image_id: int) -> str:
         """An image's id as the files have it."""
@@ -73,7 +73,7 @@ class Command(ServiceCommand):
         )
         chosen = parser.add_mutually_exclusive_group()
         chosen.add_argument(
-            "--k", type=positive, default=USUAL_K, help="the cut-off (default: %(default)s)"
+            "--k", type=positive, default=DEFAULT_K, help="the cut-off (default: %(default)s)"
         )
         chosen.add_argument(
             "--measures",
@@ -99,7 +99,7 @@ class Command(ServiceCommand):
             truth, run = _by_qrels(path, options["run"])
         else:
             truth, run = _by_release(path, options["run"], split)
-        measures = options["measures"] or [Measure(kind, options["k"]) for kind in USUAL_KINDS]
+        measures = options["measures"] or [Measure(kind, options["k"]) for kind in DEFAULT_KINDS]
         unknown = [measure.key for measure in measures if measure.kind.needs_judged]
         if unknown and not truth.judged:
             raise CommandError(
@@ -130,8 +130,8 @@ class Command(ServiceCommand):
 
 def _by_release(directory: Path, run_path: Path, split: str | None) -> tuple[Truth, Run]:
     layout = open_release(directory)
-    queries = {one.query.query_id: one.query for one in layout.queries}
-    scored = [one for one, query in queries.items() if split in (None, query.split)]
+    queries = {read.query.query_id: read.query for read in layout.queries}
+    scored = [query_id for query_id, query in queries.items() if split in (None, query.split)]
     names = ("query_id", "image_id", "relevant")
     owners, images, relevant = (layout.pairs[name].to_numpy() for name in names)
     qrels = Qrels.from_arrays(queries, owners, images, relevant, layout.gains()).only(scored)
@@ -159,8 +159,8 @@ def _by_qrels(path: Path, run_path: Path) -> tuple[Truth, Run]:
     qrels = Qrels.from_arrays(known, owners, places, relevant, gains)
     truth = Truth({}, qrels, known, not relevant.all(), names, image_names)
     return truth, {
-        int(query_places[query]): Ranking(image_places[one.image_ids], one.scores)
-        for query, one in run.items()
+        int(query_places[query]): Ranking(image_places[ranking.image_ids], ranking.scores)
+        for query, ranking in run.items()
     }
 
 

@@ -59,7 +59,7 @@ class Command(ServiceCommand):
         out: Path = options["out"]
         if out.exists() and not options["force"]:
             raise CommandError(f"{out} exists; --force replaces it.")
-        # Beside OUT and renamed when it is whole, so that no cut run is ever taken for one.
+        # Written beside OUT and renamed when it is whole, so OUT is never a truncated run.
         partial = out.with_name(f".{out.name}.partial")
         try:
             with partial.open("w", encoding="utf-8", newline="") as file:
@@ -77,9 +77,9 @@ def _rows(
     release: Layout, model: EmbeddingModel, split: str | None, depth: int
 ) -> Iterator[RunLine]:
     texts = [
-        (one.query.query_id, one.query.query_text)
-        for one in release.queries
-        if split is None or one.query.split == split
+        (read.query.query_id, read.query.query_text)
+        for read in release.queries
+        if split is None or read.query.split == split
     ]
     for batch in in_batches(texts, vectors_at_once(model)):
         vectors = text_vectors(model, [text for _, text in batch])

@@ -26,11 +26,11 @@ TRADEOFFS: Final = {
 
 
 def board_charts(choice: Choice, runs: BoardRuns, table: Table) -> dict[str, Any]:
-    """The charts below the table, as their templates need them: the means with their intervals,
+    """The context of the charts below the table: the means with their intervals,
     measure against parameters and against cost, and the means of some runs by category."""
     board = runs.board(choice.split)
     means = board.means(choice.measure)
-    drawn = _drawn_by_category(choice, table)
+    drawn = _runs_by_category(choice, table)
     return {
         "interval_chart": _interval_chart(choice, runs, board, means),
         "tradeoffs": [_tradeoff(choice, runs, means, field) for field in TRADEOFFS],
@@ -41,7 +41,7 @@ def board_charts(choice: Choice, runs: BoardRuns, table: Table) -> dict[str, Any
 
 
 def scale_of(measure: str) -> float:
-    """What figures of a measure are multiplied by where they are drawn."""
+    """The factor for figures of a measure in charts: 100 where it is shown in percent."""
     return 100.0 if parse_measure(measure).kind.in_percent else 1.0
 
 
@@ -51,21 +51,21 @@ def _interval_chart(
     """Every run's mean with its interval, the best first; None without any."""
     intervals = statistics.intervals(board, choice.measure)
     rows = [
-        charts.Interval(_drawn_name(runs.runs[run]), means[run], *intervals[run])
+        charts.Interval(_chart_name(runs.runs[run]), means[run], *intervals[run])
         for run in sorted(means, key=means.__getitem__, reverse=True)
     ]
-    return charts.interval_chart(rows, **_drawn_measure(choice)) if rows else None
+    return charts.interval_chart(rows, **_measure_and_scale(choice)) if rows else None
 
 
 def _tradeoff(
     choice: Choice, runs: BoardRuns, means: Mapping[int, float], field: str
 ) -> dict[str, Any]:
-    """The measure against a field of the runs, and how many state that; no chart of fewer than
-    two."""
+    """A chart of the measure against a field of the runs, and how many runs state the field; no
+    chart for fewer than two."""
     title, axis, unit = TRADEOFFS[field]
     points = [
         charts.Point(
-            name=_drawn_name(run),
+            name=_chart_name(run),
             x=getattr(run, field),
             y=mean,
             two_stage=run.first_stage_id is not None,
@@ -75,7 +75,7 @@ def _tradeoff(
     ]
     chart = None
     if len(points) > 1:
-        chart = charts.tradeoff_chart(points, x=axis, unit=unit, **_drawn_measure(choice))
+        chart = charts.tradeoff_chart(points, x=axis, unit=unit, **_measure_and_scale(choice))
     return {"title": title, "chart": chart, "stated": len(points)}
 
 
@@ -90,11 +90,13 @@ def _categories_chart(choice: Choice, board: Board, drawn: list[Run]) -> SafeStr
         (part.name, [of_part.get(run.pk) for run in drawn])
         for part, of_part in zip(parts, means, strict=True)
     ]
-    names = [_drawn_name(run) for run in drawn]
-    return charts.categories_chart(names, figures, **_drawn_measure(choice)) if figures else None
+    names = [_chart_name(run) for run in drawn]
+    return (
+        charts.categories_chart(names, figures, **_measure_and_scale(choice)) if figures else None
+    )
 
 
-def _drawn_by_category(choice: Choice, table: Table) -> list[Run]:
+def _runs_by_category(choice: Choice, table: Table) -> list[Run]:
     """The chosen runs, as many as have distinct shapes, or else the first of the table."""
     by_id = {row.run.pk: row.run for row in table.drawable}
     chosen = [by_id[pk] for pk in choice.runs if pk in by_id][:MOST_SHAPES]
@@ -102,14 +104,14 @@ def _drawn_by_category(choice: Choice, table: Table) -> list[Run]:
     return chosen or competing[:DRAWN_BY_CATEGORY]
 
 
-def _drawn_name(run: Run) -> str:
-    """What a run is called where nothing else shows what it re-ranks."""
+def _chart_name(run: Run) -> str:
+    """The name of a run in a chart; a best possible re-rank names its first stage."""
     if run.kind == Run.Kind.BEST and run.first_stage is not None:
         return f"Best re-rank of {run.rerank_depth}: {run.first_stage.name}"
     return run.name
 
 
-def _drawn_measure(choice: Choice) -> dict[str, Any]:
+def _measure_and_scale(choice: Choice) -> dict[str, Any]:
     """The measure's title and scale in a chart."""
     title = mean_title(choice.measure, choice.task)
     return {"measure": title, "scale": scale_of(choice.measure)}
