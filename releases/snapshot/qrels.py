@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,24 +100,36 @@ class Qrels:
             raise KeyError(query_id)
         return slice(self.offsets[index], self.offsets[index + 1])
 
+    @property
+    def pair_queries(self) -> npt.NDArray[np.int64]:
+        """(n,) the query id of each pair."""
+        return np.repeat(self.query_ids, self.sizes())
+
+    def rows(self, *, graded: bool = False) -> Iterator[tuple[int, int, int]]:
+        """(query id, image id, 1 or 0, or with `graded` the gain) of each pair, by both ids."""
+        values = self.relevant.astype(np.int64)
+        if graded and self.gains is not None:
+            values = self.gains
+        return zip(
+            self.pair_queries.tolist(), self.image_ids.tolist(), values.tolist(), strict=True
+        )
+
     def only(self, query_ids: npt.ArrayLike) -> Qrels:
         """The qrels of these queries; queries that it doesn't have are left out."""
         kept = self.query_ids[np.isin(self.query_ids, query_ids)]
-        owners = np.repeat(self.query_ids, self.sizes())
-        inside = np.isin(owners, kept)
-        return Qrels.from_arrays(
-            kept.tolist(),
-            owners[inside],
-            self.image_ids[inside],
-            self.relevant[inside],
-            None if self.gains is None else self.gains[inside],
-        )
+        return self._selected(kept, np.isin(self.pair_queries, kept))
 
     def where(self, kept: npt.NDArray[np.bool_]) -> Qrels:
-        """All of its queries, with only the pairs that `kept` (n,) marks, and without gains."""
-        owners = np.repeat(self.query_ids, self.sizes())
+        """All of its queries, with only the pairs that `kept` (n,) marks."""
+        return self._selected(self.query_ids, kept)
+
+    def _selected(self, query_ids: npt.NDArray[np.int64], pairs: npt.NDArray[np.bool_]) -> Qrels:
         return Qrels.from_arrays(
-            self.query_ids.tolist(), owners[kept], self.image_ids[kept], self.relevant[kept]
+            query_ids.tolist(),
+            self.pair_queries[pairs],
+            self.image_ids[pairs],
+            self.relevant[pairs],
+            None if self.gains is None else self.gains[pairs],
         )
 
     def totals(self) -> npt.NDArray[np.int64]:

@@ -92,6 +92,15 @@ def test_each_model_is_left_out(qrels):
     assert found.sentence.startswith("Rankings depend on the pool: without b τ-b is 0.00, below")
 
 
+def test_grades_count_in_the_labels_without_a_model():
+    graded = Qrels.from_arrays([1], [1, 1, 1], [1, 2, 3], [True] * 3, [3, 1, 2])
+    tops = {"a": {1: np.array([1, 2])}, "b": {1: np.array([3])}}
+    [_, b] = pool_bias({10: rankings({1: [2, 1]})}, graded, tops, {}, Measure("nDCG", 2)).models
+    # Images 1 and 2 are left, of the grades 3 and 1; the run has them the other way round.
+    expected = (1 + 3 / np.log2(3)) / (3 + 1 / np.log2(3))
+    assert b.without.scores[10] == pytest.approx(expected)
+
+
 def test_sentences_say_what_is_true(qrels):
     def sentence(runs, tops, qrels=qrels):
         return pool_bias(runs, qrels, tops, {}, AP).sentence
