@@ -1,10 +1,11 @@
-"""What writers write by: a snapshot, and the files that they make of it.
+"""Writers of formats, and the files that they make of a snapshot.
 
-A writer is a function `write(snapshot, files)`. It writes what the snapshot says, and knows nothing
-of who may see it: `format_write` runs it on a release's open snapshot and on the whole, and gives
-each file its access by the run that it is of. Names tell these apart: a file of labels ends with
-`Files.labels` (judgments_val.csv, judgments.csv), a list of images with `Files.images`
-(attribution.csv, attribution_all.csv), and what is of one split names it (qrels_test.txt).
+A writer is a function `write(snapshot, files)`. It writes what the snapshot holds, and knows
+nothing of who may see it: `format_write` runs it on a release's open snapshot and on the whole one,
+and gives each file its access by the run that wrote it. The names of the two runs' files differ:
+that of a file of labels ends with `Files.labels` (judgments_val.csv, judgments.csv), that of a list
+of images with `Files.images` (attribution.csv, attribution_all.csv), and that of a file of one
+split has the split (qrels_test.txt).
 """
 
 from __future__ import annotations
@@ -48,22 +49,22 @@ ImageFiles = Callable[[int, str, str], bytes | None]
 class Files:
     """The files of one run of a writer, below the release's directory.
 
-    A file that the run before has made stays as it is, and the iterator of its content isn't asked
-    for anything. So hand over iterators that compute as they go.
+    A file that the run before has made stays as it is, and the iterator of its content isn't used.
+    So pass lazy iterators.
     """
 
     directory: Path
     image_files: ImageFiles
     labels: str = ""
-    """Ends the name of a file that has the labels of all labeled queries: "_val" where these are
-    the validation queries alone."""
+    """The suffix of a file of the labels of all labeled queries: "_val" where these are the
+    validation queries alone."""
     images: str = ""
-    """Ends the name of a list of all images: "_all" where those are more than open lists have."""
+    """The suffix of a list of all images: "_all" where it has images that open lists don't have."""
     names: set[str] = field(default_factory=set)
-    """Of this run's files, written now or there already."""
+    """The names of this run's files, written now or there already."""
 
     def new_path(self, name: str) -> Path | None:
-        """Where to write a file; None where it is there already."""
+        """The path of a file that is to be written; None where it is there already."""
         self.names.add(name)
         path = self.directory / name
         return None if path.exists() else path
@@ -76,7 +77,7 @@ class Files:
 
     @contextmanager
     def opened(self, name: str) -> Iterator[TextIO]:
-        """A new text file, for who writes several at once."""
+        """A new text file, for writers that write several at once."""
         self.names.add(name)
         path = self.directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,16 +94,13 @@ class Files:
         self.text(name, (",".join(map(csv_value, values)) + "\n" for values in lines))
 
     def below(self, folder: str) -> list[str]:
-        """The files of a folder that there are."""
-        return [one for one in self.names if one.startswith(f"{folder}/") and self._is_there(one)]
+        """The names of the files that exist in a folder."""
+        return [name for name in self.written if name.startswith(f"{folder}/")]
 
     @property
     def written(self) -> set[str]:
-        """The names of which there is a file: one without rows may not be made."""
-        return set(filter(self._is_there, self.names))
-
-    def _is_there(self, name: str) -> bool:
-        return (self.directory / name).exists()
+        """The names whose file exists: one without rows may not be made."""
+        return {name for name in self.names if (self.directory / name).exists()}
 
 
 Writer = Callable[[Snapshot, Files], None]
@@ -124,10 +122,11 @@ class Format:
 def format_write(
     write: Writer, snapshot: OpenSnapshot, directory: Path, image_files: ImageFiles
 ) -> list[WrittenFile]:
-    """Write the files of a format from an open snapshot and from the whole, by name.
+    """Write the files of a format from an open snapshot and from the whole one; returns them by
+    name.
 
-    What the open run gives is open, everything else holds labels. Where both runs have a file of
-    one name, the first one makes it: the open run, and the other where the test labels are public.
+    The files of the open run are open, all others hold labels. Where both runs have a file of one
+    name, the first run writes it: the open run, or the whole's where the test labels are public.
     """
     hidden = snapshot.whole.header.test_labels == "hidden"
     open_files = Files(directory, image_files, labels="_val")
@@ -135,7 +134,7 @@ def format_write(
     if not hidden:
         write(snapshot.whole, files)
     write(snapshot, open_files)
-    # Now: what the whole's run adds under a name that is free holds labels.
+    # Taken before the whole's run: any file that it adds holds labels.
     opened = open_files.written
     if hidden:
         write(snapshot.whole, files)

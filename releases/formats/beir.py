@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from releases.formats.base import Files
 from releases.formats.qrels_files import BEIR_HEADER
-from releases.formats.writing import SPLIT_NAMES, pair_columns
+from releases.formats.writing import SPLIT_NAMES
 from releases.snapshot.snapshot import Snapshot
 
 _LINEAGE: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")
@@ -31,12 +31,10 @@ def write(snapshot: Snapshot, files: Files) -> None:
     """Write all files; those without rows are empty or hold their header."""
     files.text(f"beir/corpus{files.images}.jsonl", map(_line, _images(snapshot)))
     files.text("beir/queries.jsonl", map(_line, _queries(snapshot)))
-    pairs = pair_columns(snapshot)
-    for split in snapshot.labeled_splits:
-        chosen = pairs.of_split(snapshot, split)
+    for split, qrels in snapshot.labeled_qrels():
         for folder, graded in (("qrels", False), ("qrels_graded", True)):
-            if not graded or chosen.gains is not None:
-                rows = chain([BEIR_HEADER], chosen.rows(graded=graded))
+            if not graded or qrels.gains is not None:
+                rows = chain([BEIR_HEADER], qrels.rows(graded=graded))
                 lines = ("\t".join(map(str, row)) + "\n" for row in rows)
                 files.text(f"beir/{folder}/{SPLIT_NAMES[split]}.tsv", lines)
 

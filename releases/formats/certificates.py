@@ -1,4 +1,4 @@
-"""certificates.csv: what audits bound, one row a round; certificates_val.csv: the same of the
+"""certificates.csv: the queries' certificates, one row a round; certificates_val.csv: those of the
 validation split alone.
 
     query_id           the query
@@ -21,8 +21,8 @@ In a query's last row, else blank:
 Counts are by the labels that stand in the release; see `labeling.certificates.bounds`. Rows go by
 query id, then round.
 
-release_certificate.json, release_certificate_val.json: what the audits for the release bound of all
-its queries together, as `ReleaseCertificate` has it.
+release_certificate.json, release_certificate_val.json: the release's own certificate, over all its
+queries together: the members of `ReleaseCertificate`.
 """
 
 from __future__ import annotations
@@ -64,27 +64,30 @@ def write(snapshot: Snapshot, files: Files) -> None:
     """Write both kinds; nothing without audits."""
     if made := list(certificates(snapshot)):
         confidence = snapshot.header.confidence
-        rows = (row for one in made for row in certificate_lines(one, confidence))
+        rows = (row for certificate in made for row in certificate_lines(certificate, confidence))
         files.csv(f"certificates{files.labels}.csv", COLUMNS, rows)
-    if of_release := release_certificate(snapshot):
-        text = json.dumps(asdict(of_release), indent=2) + "\n"
+    if overall := release_certificate(snapshot):
+        text = json.dumps(asdict(overall), indent=2) + "\n"
         files.text(f"release_certificate{files.labels}.json", [text])
 
 
-def certificate_lines(one: QueryCertificate, confidence: float) -> Iterator[tuple[Any, ...]]:
+def certificate_lines(
+    certificate: QueryCertificate, confidence: float
+) -> Iterator[tuple[Any, ...]]:
     """The rows of a query, in the order of COLUMNS."""
+    query = certificate.query
     bound = (
-        one.found,
-        one.missing_at_most,
-        one.recall_at_least,
+        certificate.found,
+        certificate.missing_at_most,
+        certificate.recall_at_least,
         confidence,
-        one.query.rule,
-        spreadsheet_text(one.query.completion_reason),
+        query.rule,
+        spreadsheet_text(query.completion_reason),
     )
-    last = list(one.rounds)[-1]
-    for number, counts in one.rounds.items():
+    last = list(certificate.rounds)[-1]
+    for number, counts in certificate.rounds.items():
         yield (
-            *(one.query.query_id, number, one.pool, one.whole),
+            *(query.query_id, number, certificate.pool, certificate.whole),
             *(counts.found, counts.unjudged, counts.drawn, counts.hits),
             *(bound if number == last else (None,) * len(bound)),
         )

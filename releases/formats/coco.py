@@ -1,7 +1,7 @@
 """COCO JSON of the images, in the layout that iNat24's train.json has.
 
 Categories are species with their lineage, numbered from 0 in the order of their lineage;
-annotations say of which species an image is, and an image without a species has none. Images carry
+annotations say which species an image shows, and an image without a species has none. Images carry
 their rights holder, their license (null where none is given) and a line of attribution. Labels of
 queries aren't here.
 """
@@ -44,22 +44,22 @@ def write(snapshot: Snapshot, files: Files) -> None:
 
 
 def _parts(snapshot: Snapshot) -> Iterator[str]:
-    given = (row for row in _distinct(snapshot, _LICENSE) if any(row))
-    licenses = {row: number for number, row in enumerate(given, start=1)}
+    stated = (row for row in _distinct(snapshot, _LICENSE) if any(row))
+    licenses = {row: number for number, row in enumerate(stated, start=1)}
     species = {row[6]: row for row in _distinct(snapshot, _SPECIES) if row[6]}
     numbers = {name: number for number, name in enumerate(species)}
-    marks: list[tuple[int, int]] = []
+    categories: list[tuple[int, int]] = []
     yield '{\n"info": ' + _json(_info(snapshot))
     yield from _array(
         "licenses", (_license(row[0], row[1], number) for row, number in licenses.items())
     )
     yield from _array("categories", (_category(row, numbers[row[6]]) for row in species.values()))
-    yield from _array("images", _images(snapshot, licenses, numbers, marks))
+    yield from _array("images", _images(snapshot, licenses, numbers, categories))
     yield from _array(
         "annotations",
         (
             {"id": number, "image_id": image_id, "category_id": category}
-            for number, (image_id, category) in enumerate(marks, start=1)
+            for number, (image_id, category) in enumerate(categories, start=1)
         ),
     )
     yield "\n}\n"
@@ -79,11 +79,11 @@ def _info(snapshot: Snapshot) -> dict[str, Any]:
 def _distinct(snapshot: Snapshot, columns: Iterable[str]) -> list[tuple[str, ...]]:
     """The distinct rows of some columns of the images, sorted."""
     names = list(columns)
-    found: set[tuple[str, ...]] = set()
+    rows: set[tuple[str, ...]] = set()
     for batch in snapshot.batches("images", names):
         groups = pa.Table.from_batches([batch]).group_by(names).aggregate([])
-        found.update(zip(*(groups[name].to_pylist() for name in names), strict=True))
-    return sorted(found)
+        rows.update(zip(*(groups[name].to_pylist() for name in names), strict=True))
+    return sorted(rows)
 
 
 def _license(license: str, url: str, number: int) -> dict[str, Any]:
@@ -113,15 +113,15 @@ def _images(
     snapshot: Snapshot,
     licenses: dict[tuple[str, ...], int],
     numbers: dict[str, int],
-    marks: list[tuple[int, int]],
+    categories: list[tuple[int, int]],
 ) -> Iterator[dict[str, Any]]:
-    """Each image; (image id, category id) of those with a species are added to `marks`."""
+    """Each image; (image id, category id) of those with a species are added to `categories`."""
     for (
         image_id, file_name, width, height, holder, date, latitude, longitude, uncertainty,
         dataset, source_id, license, url, species,
     ) in snapshot.rows("images", _IMAGE):  # fmt: skip
         if species:
-            marks.append((image_id, numbers[species]))
+            categories.append((image_id, numbers[species]))
         yield {
             "id": image_id,
             "file_name": file_name,

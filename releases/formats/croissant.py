@@ -19,7 +19,7 @@ from releases.snapshot.licenses import license_of
 from releases.snapshot.snapshot import Snapshot
 
 CROISSANT_FILE: Final = "croissant.json"
-#: The same for those who don't see the test split's labels: open files alone.
+#: The description for those who don't see the test split's labels: open files alone.
 OPEN_CROISSANT_FILE: Final = "croissant_open.json"
 
 #: The names that every Croissant file uses.
@@ -33,8 +33,8 @@ _ENCODINGS: Final = {
     ".tsv": "text/tab-separated-values",
     ".xml": "application/xml",
 }
-#: Record set -> its table in the snapshot, what a record is, how many of its first columns tell one
-#: from another, and its columns with their types.
+#: Record set -> its table in the snapshot, its description, how many of its first columns are its
+#: key, and its columns with their types.
 _RECORDS: Final[dict[str, tuple[str, str, int, dict[str, str]]]] = {
     "queries": (
         "queries",
@@ -93,14 +93,14 @@ def write_croissant(path: Path, snapshot: Snapshot, files: Iterable[Mapping[str,
 
 
 def _licenses(snapshot: Snapshot) -> list[Any]:
-    """The addresses of the images' licenses; where one is only named, or none is given, where to
-    read it."""
+    """The addresses of the images' licenses; for images whose license has no known address, a hint
+    where to read it."""
     columns = ["license", "license_url"]
     images = pq.read_table(snapshot.path("images"), columns=columns)
     groups = images.group_by(columns).aggregate([]).to_pylist()
-    found = {one["license_url"] or license_of(one["license"], "").url for one in groups}
-    addresses: list[Any] = sorted(found - {""})
-    if "" in found or not found:
+    urls = {group["license_url"] or license_of(group["license"], "").url for group in groups}
+    addresses: list[Any] = sorted(urls - {""})
+    if "" in urls or not urls:
         terms = "Each image has a license of its own: see attribution.csv."
         addresses.append({"@type": "sc:CreativeWork", "name": terms})
     return addresses

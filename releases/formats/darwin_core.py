@@ -36,7 +36,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from releases.formats.base import Files
-from releases.formats.writing import csv_value, pair_columns
+from releases.formats.writing import csv_value
 from releases.snapshot.licenses import license_of
 from releases.snapshot.snapshot import Header, Snapshot, SnapshotImage
 
@@ -56,7 +56,7 @@ class Table:
     terms: tuple[str, ...]
     """The columns after it that are terms: of Dublin Core those in _DUBLIN_CORE."""
     own: tuple[str, ...] = ()
-    """Columns after those that have no term."""
+    """Further columns, which have no term."""
 
 
 _DUBLIN_CORE: Final = ("license", "rightsHolder", "type", "identifier")
@@ -94,11 +94,12 @@ def write(snapshot: Snapshot, files: Files) -> None:
 
 
 def _write_tables(snapshot: Snapshot, files: Files, folder: str) -> None:
-    """Write the tables in one pass over the images; holds the pairs' columns alone."""
-    pairs = pair_columns(snapshot)
+    """Write the tables in one pass over the images; holds only the qrels in memory."""
+    qrels = snapshot.qrels()
     header = snapshot.header
-    order = np.lexsort((pairs.query_ids, pairs.image_ids))
-    image_ids = pairs.image_ids[order]
+    pair_queries = qrels.pair_queries
+    order = np.lexsort((pair_queries, qrels.image_ids))
+    image_ids = qrels.image_ids[order]
     with ExitStack() as stack:
         occurrences, measurements, media = (
             stack.enter_context(_rows_of(table, files, folder)) for table in TABLES
@@ -114,7 +115,7 @@ def _write_tables(snapshot: Snapshot, files: Files, folder: str) -> None:
                 facts["otherCatalogNumbers"] = ""
             occurrences((photo.urn, *(facts[term] for term in OCCURRENCE.terms), image.file_name))
             for query_id, relevant in zip(
-                pairs.query_ids[judged].tolist(), pairs.relevant[judged].tolist(), strict=True
+                pair_queries[judged].tolist(), qrels.relevant[judged].tolist(), strict=True
             ):
                 query = snapshot.queries[query_id]
                 about = (
@@ -137,7 +138,7 @@ def _rows_of(table: Table, files: Files, folder: str) -> Iterator[WriteRow]:
     with files.opened(f"{folder}/{table.file}") as file:
 
         def write_row(values: Iterable[Any]) -> None:
-            cells = (" ".join(one.split()) if isinstance(one, str) else one for one in values)
+            cells = (" ".join(v.split()) if isinstance(v, str) else v for v in values)
             file.write(",".join(map(csv_value, cells)) + "\n")
 
         write_row(("occurrenceID", *table.terms, *table.own))
@@ -145,8 +146,8 @@ def _rows_of(table: Table, files: Files, folder: str) -> Iterator[WriteRow]:
 
 
 def _photo(image: SnapshotImage, header: Header) -> UUID:
-    """What the photo is called everywhere. One that isn't in the corpus is known by its benchmark's
-    name and its id there."""
+    """The photo's identity in all releases. A photo that isn't in the corpus is identified by its
+    benchmark's name and its id there."""
     source = (image.dataset or header.name, image.source_id or str(image.image_id))
     name = PurePosixPath(image.file_name).name
     return uuid5(_PHOTOS, json.dumps([*source, name], ensure_ascii=False))

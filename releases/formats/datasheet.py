@@ -127,7 +127,7 @@ class ImageFacts:
     """Of the observations, ISO 8601 dates; empty where no image has one."""
     datasets: list[str]
     licenses: list[tuple[License, int]]
-    """With the number of their images, most first, then by name."""
+    """Each license with the number of its images, most first, then by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +137,17 @@ class Facts:
     header: Header
     queries: list[SnapshotQuery]
     labeled: int
-    """Queries that labels and lists are counted of: all, or those of the validation split where the
-    labels of the test split are hidden."""
+    """How many queries have labels here: all, or those of the validation split where the labels of
+    the test split are hidden."""
     splits: dict[str, SplitFacts]
-    """Of the splits that labels are counted of."""
+    """The splits with labels here."""
     labels: LabelFacts
     lists: ListFacts
     images: ImageFacts
     audits: AuditFacts | None
-    """None where no query of these was audited."""
+    """None where none of the labeled queries was audited."""
     release_audits: ReleaseCertificate | None
-    """The release's own certificate, of these queries; None where there is none."""
+    """The release's own certificate, of the labeled queries; None where there is none."""
     names = SPLIT_NAMES
 
     @property
@@ -157,7 +157,7 @@ class Facts:
 
     @property
     def scientific_terms(self) -> list[bool]:
-        """Of the queries of which it is known."""
+        """Whether a query has scientific terms, for the queries where this is known."""
         terms = (query.scientific_terms for query in self.queries)
         return [term for term in terms if term is not None]
 
@@ -169,7 +169,8 @@ class Facts:
 
 def write(snapshot: Snapshot, files: Files) -> None:
     """Write the datasheet, and the list of what was left open where anything was."""
-    files.text("DATASHEET.md", (_filled_in(facts_of(one)) for one in [snapshot]))
+    # A lazy iterator, since the facts are computed only where the file is to be written.
+    files.text("DATASHEET.md", map(datasheet, [snapshot]))
     left_open = [
         (query.query_id, query.left_open, spreadsheet_text(query.completion_reason))
         for query in snapshot.queries.values()
@@ -193,14 +194,15 @@ def _template() -> jinja2.Template:
         "percent": percent,
         "percent_down": lambda value: f"{floor(10 * value) / 10:g}",
         "share": share,
-        "sources": {str(one): one.words for one in JudgmentSource},
+        "sources": {str(source): source.words for source in JudgmentSource},
     }
     return environment.from_string(Path(__file__).with_suffix(".md").read_text(encoding="utf-8"))
 
 
-def _filled_in(facts: Facts) -> str:
+def datasheet(snapshot: Snapshot) -> str:
+    """The text of the datasheet: each paragraph of the template on one line."""
     blocks: list[list[str]] = [[]]
-    for line in _template().render(f=facts).splitlines():
+    for line in _template().render(f=facts_of(snapshot)).splitlines():
         block = blocks[-1]
         if not line.strip():
             blocks.append([])
@@ -271,8 +273,9 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
     listed = [query for query in queries if query.list_size]
     judged = pairs_per_query(snapshot, [query.query_id for query in listed])["listed"]
     labels = snapshot.fixed_labels
-    fixed = [one for one in snapshot.fixed() if one.query_id in snapshot.labeled_queries]
-    owners = {one.query_id for one in fixed}
+    labeled_queries = snapshot.labeled_queries
+    fixed = [image for image in snapshot.fixed() if image.query_id in labeled_queries]
+    owners = {image.query_id for image in fixed}
     return ListFacts(
         filtered=sum(bool(query.species) for query in queries),
         listed=len(listed),
@@ -283,7 +286,7 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
         fixed=len(owners),
         rerankable=len(owners & snapshot.rerankable_queries),
         fixed_images=len(fixed),
-        fixed_unjudged=sum((one.query_id, one.image_id) not in labels for one in fixed),
+        fixed_unjudged=sum((image.query_id, image.image_id) not in labels for image in fixed),
     )
 
 
@@ -292,10 +295,11 @@ def audit_facts(snapshot: Snapshot) -> AuditFacts | None:
     made = list(certificates(snapshot))
     if not made:
         return None
-    bounds = [100 * one.recall_at_least for one in made if one.recall_at_least is not None]
+    recalls = [certificate.recall_at_least for certificate in made]
+    bounds = [100 * recall for recall in recalls if recall is not None]
     return AuditFacts(
         queries=len(made),
-        whole=sum(one.whole for one in made),
+        whole=sum(certificate.whole for certificate in made),
         recall=Spread.of(np.array(bounds)),
     )
 
@@ -340,7 +344,8 @@ def image_facts(snapshot: Snapshot) -> ImageFacts:
 
 
 def _counts(values: pa.Array | pa.ChunkedArray) -> Counter[Any]:
-    return Counter({one["values"]: one["counts"] for one in pc.value_counts(values).to_pylist()})
+    pairs = pc.value_counts(values).to_pylist()
+    return Counter({pair["values"]: pair["counts"] for pair in pairs})
 
 
 def _count(flags: pa.Array) -> int:

@@ -14,12 +14,11 @@
 With images, rerank comes without a name too, as INQUIRE's scripts for re-ranking load it. A list's
 image that may not be passed on is null.
 
-The configurations name folders, not files, so that the folder can be read as it is by somebody who
-has no file with labels of the test split. A split without rows has no file, and a configuration
-without files isn't in the card, since `datasets` refuses both: it reads no configuration at all
-where the folder of one is empty. So one whose files are all withheld from some has WITHHELD.md
-beside them. relevance is 1 or 0; where a query was labeled with grades, qrels has them in a column
-more, as `trec` has them.
+The configurations name folders, not files, so that the folder is readable without the files of test
+labels too. A split without rows has no file, and a configuration without files isn't in the card,
+since `datasets` refuses both: it reads no configuration at all where the folder of one is empty. So
+the folder of a configuration whose files may all be withheld has WITHHELD.md as well. relevance is
+1 or 0; where a query was labeled with grades, qrels has them in a further column, see `trec`.
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ from releases.formats.writing import (
     SPLIT_NAMES,
     counted,
     images_of,
-    pair_columns,
     plain,
     spreadsheet_text,
 )
@@ -74,7 +72,7 @@ _IMAGES: Final = image_schema(
     [pa.field("image_id", pa.int64()), *(pa.field(name, pa.string()) for name in _IMAGE_TEXTS)]
 )
 
-#: Configuration -> what it holds, for the card.
+#: Configuration -> its content, for the card.
 _ABOUT: Final = {
     "queries": "the queries: text, category, iconic group, species filter, guidelines",
     "qrels": "the judged pairs: query_id, image_id, relevance (1 or 0)",
@@ -115,13 +113,11 @@ def _write_queries(snapshot: Snapshot, files: Files) -> None:
 
 
 def _write_qrels(snapshot: Snapshot, files: Files) -> None:
-    pairs = pair_columns(snapshot)
-    for split in snapshot.labeled_splits:
-        chosen = pairs.of_split(snapshot, split)
-        columns = [chosen.query_ids, chosen.image_ids, chosen.relevant.astype("int64")]
+    for split, qrels in snapshot.labeled_qrels():
+        columns = [qrels.pair_queries, qrels.image_ids, qrels.relevant.astype("int64")]
         schema = _QRELS
-        if chosen.gains is not None:
-            columns.append(chosen.gains)
+        if qrels.gains is not None:
+            columns.append(qrels.gains)
             schema = schema.append(pa.field("grade", pa.int64()))
         whole = pa.record_batch([pa.array(column) for column in columns], schema=schema)
         parts = (
@@ -152,19 +148,19 @@ def _write_lists(snapshot: Snapshot, files: Files) -> None:
 
 def _with_images(snapshot: Snapshot, images: Iterator[ListedImage], files: Files) -> Iterator[Row]:
     listed = list(images)
-    ids = np.array([one.inat24_image_id for one in listed], dtype=np.int64)
-    more = images_of(snapshot, ids, ["sha256", "license_url"])
+    ids = np.array([image.inat24_image_id for image in listed], dtype=np.int64)
+    details = images_of(snapshot, ids, ["sha256", "license_url"])
     row = attrgetter(*COLUMNS)
-    for one in listed:
-        image_id, path = one.inat24_image_id, one.inat24_file_name
-        sha256, url = more[image_id]
-        data = allowed_bytes(files.image_files, image_id, path, sha256, one.license, url)
-        yield data, path, row(one)
+    for image in listed:
+        image_id, path = image.inat24_image_id, image.inat24_file_name
+        sha256, url = details[image_id]
+        data = allowed_bytes(files.image_files, image_id, path, sha256, image.license, url)
+        yield data, path, row(image)
 
 
 def _write_image_files(snapshot: Snapshot, files: Files) -> set[int]:
-    """Write the images that may be passed on, and the list of those that are left out; the ids of
-    these.
+    """Write the images that may be passed on, and the list of those that are left out; returns the
+    ids of the latter.
 
     The bytes are as `image_files` gives them: without metadata, and the pixels as they were, which
     also a license without derivatives allows (retrieval/images/metadata.py).

@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from io import StringIO
 
+import numpy as np
+
 from labeling.queries.files import QueryRow, write_queries
 from releases.formats.base import Files
-from releases.formats.writing import images_of, pair_columns
+from releases.formats.writing import images_of
 from releases.snapshot.release_files import (
     QUERY_FILES,
-    AnnotationRow,
     annotation_lines,
     judgment_lines,
 )
@@ -40,7 +41,7 @@ def write(snapshot: Snapshot, files: Files) -> None:
 def _queries(snapshot: Snapshot) -> dict[str, str]:
     """The file of each split."""
     queries = snapshot.queries.values()
-    # Stable: those whose place isn't known follow by id.
+    # The sort is stable: queries whose position isn't known follow by id.
     ordered = sorted(queries, key=lambda query: (query.row < 0, max(query.row, 0)))
     indexes = {
         query.query_id: query.index if query.index >= 0 else position
@@ -62,11 +63,17 @@ def _query_row(query: SnapshotQuery) -> QueryRow:
     )
 
 
-def _annotations(snapshot: Snapshot) -> Iterator[AnnotationRow]:
-    pairs = pair_columns(snapshot)
-    relevant = pairs.only(pairs.relevant).in_order(snapshot.imported_rows()[pairs.relevant])
-    paths = images_of(snapshot, relevant.image_ids, ["file_name"])
+def _annotations(snapshot: Snapshot) -> Iterator[tuple[int, int, str]]:
+    """(query id, image id, path) of each relevant pair."""
+    qrels = snapshot.qrels()
+    query_ids, image_ids, rows = (
+        column[qrels.relevant]
+        for column in (qrels.pair_queries, qrels.image_ids, snapshot.imported_rows())
+    )
+    # Pairs without a row, -1, follow by their ids.
+    order = np.lexsort((rows, rows < 0))
+    paths = images_of(snapshot, image_ids, ["file_name"])
     for query_id, image_id in zip(
-        relevant.query_ids.tolist(), relevant.image_ids.tolist(), strict=True
+        query_ids[order].tolist(), image_ids[order].tolist(), strict=True
     ):
-        yield AnnotationRow(query_id=query_id, image_id=image_id, image_path=paths[image_id][0])
+        yield query_id, image_id, paths[image_id][0]

@@ -90,22 +90,22 @@ def listed_images(snapshot: Snapshot, split: str) -> Iterator[ListedImage]:
         if query_id in snapshot.rerankable_queries
     }
     labels = snapshot.fixed_labels
-    unjudged = None if not snapshot.header.negatives_known else 0
-    listed = [one for one in snapshot.fixed() if one.query_id in queries]
-    ids = np.array([one.image_id for one in listed], dtype=np.int64)
+    unjudged = 0 if snapshot.header.negatives_known else None
+    listed = [fixed for fixed in snapshot.fixed() if fixed.query_id in queries]
+    ids = np.array([fixed.image_id for fixed in listed], dtype=np.int64)
     images = images_of(snapshot, ids, _IMAGE_COLUMNS)
-    for one in listed:
-        query = queries[one.query_id]
+    for fixed in listed:
+        query = queries[fixed.query_id]
         file_name, species, latitude, longitude, uncertainty, date, license, holder = images[
-            one.image_id
+            fixed.image_id
         ]
         folder = _SPECIES_FOLDER.search(file_name)
-        label = labels.get((one.query_id, one.image_id))
+        label = labels.get((fixed.query_id, fixed.image_id))
         yield ListedImage(
             query=query.text,
             relevant=int(bool(label)),
-            clip_score=one.score,
-            inat24_image_id=one.image_id,
+            clip_score=fixed.score,
+            inat24_image_id=fixed.image_id,
             inat24_file_name=file_name,
             supercategory=query.supercategory,
             category=query.category,
@@ -118,7 +118,7 @@ def listed_images(snapshot: Snapshot, split: str) -> Iterator[ListedImage]:
             date=date,
             license=license,
             rights_holder=holder,
-            query_id=one.query_id,
-            rank=one.rank,
+            query_id=fixed.query_id,
+            rank=fixed.rank,
             judged=unjudged if label is None else 1,
         )

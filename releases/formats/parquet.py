@@ -50,12 +50,12 @@ def batches_of(schema: pa.Schema, rows: Iterable[tuple[Any, ...]]) -> Iterator[p
 
 
 def image_schema(columns: Iterable[pa.Field]) -> pa.Schema:
-    """A column of images, and others."""
+    """The schema of a column of images and other columns."""
     others = list(columns)
     features: dict[str, Any] = {"image": {"_type": "Image"}}
-    for one in others:
-        dtype = "float64" if pa.types.is_float64(one.type) else str(one.type)
-        features[one.name] = {"dtype": dtype, "_type": "Value"}
+    for column in others:
+        dtype = "float64" if pa.types.is_float64(column.type) else str(column.type)
+        features[column.name] = {"dtype": dtype, "_type": "Value"}
     # By this `datasets` decodes the column as images.
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
     return pa.schema([_IMAGE, *others], metadata=metadata)
@@ -75,8 +75,8 @@ def write_images(
     are written. Holds the images of one row group.
     """
     data = files.directory / folder / "data"
-    if there := sorted(data.glob(f"{split}-*-of-*.parquet")):
-        files.names.update(f"{folder}/data/{path.name}" for path in there)
+    if present := sorted(data.glob(f"{split}-*-of-*.parquet")):
+        files.names.update(f"{folder}/data/{path.name}" for path in present)
         return
     partial: list[Path] = []
     for groups in _shards(_groups(rows)):
@@ -95,7 +95,7 @@ def write_images(
 
 
 def _shard_name(folder: str, split: str, shard: int, shards: int) -> str:
-    """Where a shard of a split lies, so that `datasets` finds the splits that are there."""
+    """The path of a shard, in the form by which `datasets` finds splits."""
     return f"{folder}/data/{split}-{shard:05d}-of-{shards:05d}.parquet"
 
 
@@ -113,9 +113,10 @@ def _groups(rows: Iterator[Row]) -> Iterator[list[Row]]:
 
 
 def _shards(groups: Iterator[list[Row]]) -> Iterator[Iterator[list[Row]]]:
-    """Groups until a file is full, file after file; each is to be used up before the next."""
+    """The groups of each file until it is full; a file's groups are to be used up before the next
+    file's."""
 
-    def one(first: list[Row]) -> Iterator[list[Row]]:
+    def shard(first: list[Row]) -> Iterator[list[Row]]:
         size = _size(first)
         yield first
         while size < BYTES_A_SHARD and (group := next(groups, None)) is not None:
@@ -123,7 +124,7 @@ def _shards(groups: Iterator[list[Row]]) -> Iterator[Iterator[list[Row]]]:
             yield group
 
     while (first := next(groups, None)) is not None:
-        yield one(first)
+        yield shard(first)
 
 
 def _size(group: list[Row]) -> int:

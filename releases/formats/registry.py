@@ -28,8 +28,8 @@ FORMATS: list[Format] = [
     Format(
         "inquire-rerank",
         "INQUIRE-Rerank",
-        "The fixed list of each query of which at least one and at most half of the images are "
-        "relevant, to be put into a better order.",
+        "The fixed lists in which at least one and at most half of the images are relevant, to be "
+        "put into a better order.",
         inquire_rerank.write,
     ),
     Format(

@@ -18,23 +18,22 @@ import html
 from collections.abc import Iterable
 
 from releases.formats.base import Files
-from releases.formats.writing import SPLIT_NAMES, PairColumns, pair_columns
+from releases.formats.writing import SPLIT_NAMES
+from releases.snapshot.qrels import Qrels
 from releases.snapshot.snapshot import Snapshot, SnapshotQuery
 
 
 def write(snapshot: Snapshot, files: Files) -> None:
     """Write the topics of both splits, and the qrels of those that are labeled; files without rows
     are empty."""
-    topics = (f"{one.query_id}\t{_line(one.text)}\n" for one in snapshot.queries.values())
+    topics = (f"{query.query_id}\t{_line(query.text)}\n" for query in snapshot.queries.values())
     files.text("trec/topics.tsv", topics)
     for split in SPLIT_NAMES:
         files.text(f"trec/topics_{split}.trec", map(_topic, snapshot.queries_of(split).values()))
-    pairs = pair_columns(snapshot)
-    for split in snapshot.labeled_splits:
-        chosen = pairs.of_split(snapshot, split)
-        files.text(f"trec/qrels_{split}.txt", _qrels(chosen))
-        if chosen.gains is not None:
-            files.text(f"trec/qrels_graded_{split}.txt", _qrels(chosen, graded=True))
+    for split, qrels in snapshot.labeled_qrels():
+        files.text(f"trec/qrels_{split}.txt", _lines(qrels))
+        if qrels.gains is not None:
+            files.text(f"trec/qrels_graded_{split}.txt", _lines(qrels, graded=True))
 
 
 def _topic(query: SnapshotQuery) -> str:
@@ -51,6 +50,6 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _qrels(pairs: PairColumns, *, graded: bool = False) -> Iterable[str]:
-    for query_id, image_id, value in pairs.rows(graded=graded):
+def _lines(qrels: Qrels, *, graded: bool = False) -> Iterable[str]:
+    for query_id, image_id, value in qrels.rows(graded=graded):
         yield f"{query_id} 0 {image_id} {value}\n"

@@ -38,17 +38,8 @@ JUDGMENT_COLUMNS: Final = (
     "seconds",
     "source",
 )
-#: What follows where a query was labeled with grades.
+#: Further columns where a query was labeled with grades.
 GRADE_COLUMNS: Final = ("grade", "reason")
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotationRow:
-    """One relevant pair."""
-
-    query_id: int
-    image_id: int
-    image_path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +53,7 @@ class JudgmentRow:
     annotator: int
     """The person's number in this release, from 1; written as "annotator_1"."""
     rank: int | None
-    """In the query's candidate list as released, from 1; None for an image outside it."""
+    """The image's rank in the query's candidate list as released, from 1; None outside it."""
     seconds: float
     """Active time; written to the millisecond."""
     source: str
@@ -70,22 +61,19 @@ class JudgmentRow:
     grade: int | None = None
     """From 0 to 3, where the person gave one."""
     reason: str = ""
-    """Why it has this grade."""
+    """The person's reason for the grade."""
 
 
-def annotation_lines(rows: Iterable[AnnotationRow]) -> Iterator[str]:
-    """The file of relevant pairs, in their order."""
+def annotation_lines(rows: Iterable[tuple[int, int, str]]) -> Iterator[str]:
+    """The file of relevant pairs (query id, image id, path), in their order."""
     yield ",".join(ANNOTATION_COLUMNS) + "\n"
-    for row in rows:
-        yield f"{row.query_id},{row.image_id},{csv_field(row.image_path)}\n"
+    for query_id, image_id, path in rows:
+        yield f"{query_id},{image_id},{csv_field(path)}\n"
 
 
 def judgment_lines(rows: Iterable[JudgmentRow], *, graded: bool = False) -> Iterator[str]:
-    """The file of judgments in ascending (query_id, image_id, annotator), with `graded` the grades
-    too.
-
-    ValueError: rows out of order, or a judgment twice.
-    """
+    """The file of judgments in ascending (query_id, image_id, annotator); `graded` adds
+    GRADE_COLUMNS. ValueError: rows out of order, or a judgment twice."""
     yield ",".join(JUDGMENT_COLUMNS + (GRADE_COLUMNS if graded else ())) + "\n"
     previous = (-1, -1, -1)
     for row in rows:

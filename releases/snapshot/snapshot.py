@@ -558,6 +558,12 @@ class Snapshot:
         query_ids, image_ids, relevant = (table[name].to_numpy() for name in table.column_names)
         return Qrels.from_arrays(self.queries, query_ids, image_ids, relevant, self.gains())
 
+    def labeled_qrels(self) -> Iterator[tuple[str, Qrels]]:
+        """(split, the consensus on its queries) of each split whose labels the snapshot holds."""
+        qrels = self.qrels()
+        for split in self.labeled_splits:
+            yield split, qrels.only(list(self.queries_of(split)))
+
     def path(self, table: str) -> Path:
         """Where a table's file is."""
         return self.directory / f"{table}.parquet"
