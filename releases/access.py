@@ -1,4 +1,4 @@
-"""Who may submit runs, and see labels and files of a release."""
+"""Who may see labels and files of a release."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def labels_visible_to(user: Any, release: Release, split: str) -> bool:
 
     Reviewers and admins see all. Researchers see those of the validation split, and of the test
     split where the release makes its labels public. Annotators see none, since they label without
-    knowing what others said.
+    knowing others' judgments.
     """
     if not is_evaluator(user):
         return False
@@ -26,7 +26,11 @@ def other_versions(user: Any, release: Release, split: str) -> list[Release]:
     """The other made versions of a release's benchmark whose labels of a split the user may see,
     newest first: the difference of two versions shows which labels changed."""
     versions = Release.objects.made().filter(name=release.name).exclude(pk=release.pk)
-    return [one for one in versions.order_by("-version") if labels_visible_to(user, one, split)]
+    return [
+        version
+        for version in versions.order_by("-version")
+        if labels_visible_to(user, version, split)
+    ]
 
 
 def file_visible_to(user: Any, release: Release, access: Access | str) -> bool:

@@ -226,10 +226,10 @@ class ReleaseViewSet(
     @extend_schema(parameters=[ReleaseParameters])
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """The newest first."""
-        found = self.get_queryset()
+        releases = self.get_queryset()
         if (benchmark := parameters(request, ReleaseParameters).get("benchmark")) is not None:
-            found = found.filter(benchmark=benchmark)
-        page = self.paginate_queryset(found) or []
+            releases = releases.filter(benchmark=benchmark)
+        page = self.paginate_queryset(releases) or []
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def get_serializer_class(self) -> type[ReleaseSerializer]:

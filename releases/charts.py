@@ -103,7 +103,7 @@ def counts_axis(most: int, ticks: int) -> dict[str, Any]:
     """An axis of counts from 0 to `most`, with at most about `ticks` whole numbers."""
     step = max(1, math.ceil(most / ticks))
     power = 10 ** (len(str(step)) - 1)
-    step = next(one * power for one in (1, 2, 5, 10) if one * power >= step)
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step)
     return {"values": list(range(0, most + 1, step)), "format": ",d"}
 
 
@@ -138,8 +138,8 @@ def log_axis(values: Sequence[float]) -> LogAxis:
     ticks = _ticks(low, high, (1, 2, 5))
     if len(ticks) < 2:
         around = _ticks(low / 10, high * 10, (1, 2, 5))
-        below = max(one for one in around if one <= low)
-        beyond = min(one for one in around if one >= high)
+        below = max(tick for tick in around if tick <= low)
+        beyond = min(tick for tick in around if tick >= high)
         ticks = [below, *ticks, beyond]
         low, high = below / 1.1, beyond * 1.1
     powers = _ticks(low, high, (1,))

@@ -1,4 +1,4 @@
-"""Answers that hold a release's files, to those who may have them."""
+"""Downloads of a release's files, by those who may have them."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def archive_response(request: HttpRequest, release: Release) -> HttpResponseBase
     return _download(request, path, "application/zip")
 
 
-def _download(request: HttpRequest, path: Path, kind: str) -> HttpResponseBase:
+def _download(request: HttpRequest, path: Path, media_type: str) -> HttpResponseBase:
     """The file, or the range of it that is asked for; from a bucket by a signed address."""
     if storage.is_shared():
-        return redirect(storage.signed_address(path, content_type=kind))
+        return redirect(storage.signed_address(path, content_type=media_type))
     headers = [
-        ("Content-Type", kind),
+        ("Content-Type", media_type),
         ("Content-Disposition", f'attachment; filename="{path.name}"'),
         ("Accept-Ranges", "bytes"),
     ]
@@ -68,6 +68,6 @@ def _download(request: HttpRequest, path: Path, kind: str) -> HttpResponseBase:
 
 
 def content_type(name: str) -> str:
-    """What kind of file a name is of."""
+    """The media type of a file, by its name."""
     known = _TYPES.get(PurePosixPath(name).suffix.lower())
     return known or mimetypes.guess_type(name)[0] or "application/octet-stream"

@@ -20,7 +20,7 @@ class ReleaseQuerySet(models.QuerySet["Release"]):
     """Releases."""
 
     def made(self) -> ReleaseQuerySet:
-        """Those that are whole, and never change any more."""
+        """The releases that are made, and so never change."""
         return self.filter(made_at__isnull=False)
 
 
@@ -132,7 +132,7 @@ class Release(models.Model):
 
     @property
     def slug(self) -> str:
-        """What files and folders of this release are called, e.g. "inquire-v2"."""
+        """The name of its archives and exports, such as "inquire-v2"."""
         return f"{slugify(self.name) or 'release'}-v{self.version}"
 
     @property
@@ -146,13 +146,13 @@ class Release(models.Model):
         return self.made_at is not None
 
     def takedowns_shown(self, *, hidden: bool) -> list[dict[str, Any]]:
-        """Moment and images of each takedown; where labels are `hidden` of the images that open
-        files name, and without those that only concern others."""
+        """Moment and images of each takedown; where labels are `hidden`, only images that open
+        files name, and no takedown of other images alone."""
         shown = []
-        for one in self.takedowns:
-            images = one.get("open", []) if hidden else one["images"]
-            if images or not one["images"]:
-                shown.append({"moment": one["moment"], "images": images})
+        for takedown in self.takedowns:
+            images = takedown.get("open", []) if hidden else takedown["images"]
+            if images or not takedown["images"]:
+                shown.append({"moment": takedown["moment"], "images": images})
         return shown
 
     @property
@@ -172,23 +172,22 @@ class Release(models.Model):
 
     @property
     def lock(self) -> int:
-        """The number of the advisory lock that whoever makes it holds."""
+        """The number of the advisory lock that the process that makes it holds."""
         return lock_key("release", self.pk)
 
     @property
     def directory(self) -> Path:
-        """Where its files are once it is made."""
+        """The folder of its files once it is made."""
         return Path(settings.VAR_DIR) / "releases" / str(self.pk)
 
     @property
     def snapshot_directory(self) -> Path:
-        """What every other file is written from, on this machine, beside the open snapshot where
-        there is one. Raises StorageAway.
-        """
+        """The folder of its snapshot on this machine; beside it is that of the open snapshot, where
+        there is one. Raises StorageAway."""
         directory = self.directory
         if storage.is_shared():
-            listed = {one["name"]: one["sha256"] for one in self.file_list}
-            # The name of the open one's folder begins with it too.
+            listed = {entry["name"]: entry["sha256"] for entry in self.file_list}
+            # The name of the open snapshot's folder begins with it too.
             tables = {name: listed[name] for name in listed if name.startswith(SNAPSHOT_FOLDER)}
             directory = storage.local_directory(directory, tables)
         return directory / SNAPSHOT_FOLDER

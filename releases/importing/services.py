@@ -91,7 +91,7 @@ def benchmark_import(
     layout = _layout(directory, images, rerank_model, corpus_images)
     options = {"rerank_model": rerank_model, "test_labels": test_labels}
     release = _claim(layout, name or directory.resolve().name, created_by, new_only, options)
-    return _fill(release, layout, images, corpus_images, report, on_refusal, None)
+    return _fill(release, layout, images, corpus_images, report=report, on_refusal=on_refusal)
 
 
 @transaction.atomic
@@ -138,7 +138,7 @@ def benchmark_import_run(*, job: Job) -> BenchmarkReport:
     layout = layout_read(Path(job.params["directory"]))
     images = Path(folder) if folder else None
     corpus_images = CorpusImages(job.params["use_corpus"], job.params["data_set"])
-    return _fill(release, layout, images, corpus_images, None, None, job)
+    return _fill(release, layout, images, corpus_images, job=job)
 
 
 def _layout(
@@ -194,9 +194,10 @@ def _fill(
     layout: Layout,
     folder: Path | None,
     corpus_images: CorpusImages,
-    report: Report | None,
-    on_refusal: OnRefusal | None,
-    job: Job | None,
+    *,
+    report: Report | None = None,
+    on_refusal: OnRefusal | None = None,
+    job: Job | None = None,
 ) -> BenchmarkReport:
     dataset = corpus_images.data_set or release.name
     added = _bring_in(layout, folder, dataset, on_refusal) if folder else 0
