@@ -220,15 +220,15 @@ def blind(request: HttpRequest, pk: int, kind: BlindKind) -> HttpResponse:
 def agreement(request: HttpRequest) -> HttpResponse:
     """How far people agree, by category and query, and what that says of each (reviewers)."""
     require_role(request.user, Role.REVIEWER)
-    found = patterns()
-    by_person = diagnoses(found)
+    shared = patterns()
+    by_person = diagnoses(shared)
     people = get_user_model().objects.filter(
-        pk__in={person for one in found for person in one.says}
+        pk__in={person for pattern in shared for person in pattern.says}
     )
     context = {
-        "rows": agreement_rows(found),
+        "rows": agreement_rows(shared),
         "people": [
-            (person, standing_of(found, person.pk), by_person.get(person.pk))
+            (person, standing_of(shared, person.pk), by_person.get(person.pk))
             for person in people.order_by("username")
         ],
     }
@@ -248,13 +248,13 @@ def person_labeling(request: HttpRequest, pk: int) -> HttpResponse:
     if pk != request.user.pk:
         require_role(request.user, Role.REVIEWER)
     person = get_object_or_404(get_user_model(), pk=pk)
-    found = patterns(person=person, decided=not reviewer)
+    shared = patterns(person=person, decided=not reviewer)
     context = {
         "person": person,
         "reviewer": reviewer,
         "pace": pace_of(person),
-        "standing": standing_of(found, pk),
-        "diagnosis": diagnoses(found).get(pk) if reviewer else None,
+        "standing": standing_of(shared, pk),
+        "diagnosis": diagnoses(shared).get(pk) if reviewer else None,
         "months": months_of(person, decided=not reviewer),
         "fast_pages": fast_pages_of(person) if reviewer else [],
         "introduction": introduction_of(person),

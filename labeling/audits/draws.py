@@ -26,7 +26,7 @@ def draw_number(key: bytes, query_id: int, image_id: int) -> int:
 
 def draw_order(key: bytes, query_id: int, image_ids: Iterable[int]) -> list[int]:
     """The images in the order in which a query's audit draws them: by number, then by id."""
-    return sorted(image_ids, key=lambda one: (draw_number(key, query_id, one), one))
+    return sorted(image_ids, key=lambda image_id: (draw_number(key, query_id, image_id), image_id))
 
 
 def selected(key: bytes, query_id: int, image_id: int, fraction: float) -> bool:

@@ -87,12 +87,12 @@ class AuditState:
     @property
     def drawn(self) -> int:
         """Draws of all rounds."""
-        return sum(one.drawn for one in self.rounds)
+        return sum(audit_round.drawn for audit_round in self.rounds)
 
     @property
     def hits(self) -> int:
         """Of these, those that nobody has decided to be not relevant."""
-        return sum(one.hits for one in self.rounds)
+        return sum(audit_round.hits for audit_round in self.rounds)
 
     @property
     def unjudged(self) -> int:
@@ -138,8 +138,8 @@ SELECT image_id FROM {Candidate._meta.db_table} WHERE list_id = %s AND rank = AN
 
 def images_at(pool_pk: int, ranks: Mask) -> list[int]:
     """The images of a list at the ranks, less 1, that a mask marks; in one SQL query."""
-    found = fetch_all(_IMAGES, [pool_pk, (ranks.nonzero()[0] + 1).tolist()])
-    return [image_id for (image_id,) in found]
+    rows = fetch_all(_IMAGES, [pool_pk, (ranks.nonzero()[0] + 1).tolist()])
+    return [image_id for (image_id,) in rows]
 
 
 # One row an image of the pool that is judged, drawn or withdrawn, with whether anybody judged it
@@ -217,14 +217,16 @@ def audit_state(query: Query, annotator: Any = None) -> AuditState:
     rounds = list(query.draw_rounds.filter(candidate_list=pool, size=size).order_by("number"))
     free = (shown == 0) & ~judged & ~withdrawn
     last = rounds[-1] if rounds else None
-    from_bits = [unpacked(one.drawn_from, size) for one in rounds]
+    from_bits = [unpacked(draw_round.drawn_from, size) for draw_round in rounds]
     left = from_bits[-1] & free if rounds else free
     goes_on = (
         last is not None
         and last.closed_at is None
         and not (from_bits[-1] & (shown == 0) & ~free).any()
     )
-    numbered = [(one.number, bits) for one, bits in zip(rounds, from_bits, strict=True)]
+    numbered = [
+        (draw_round.number, bits) for draw_round, bits in zip(rounds, from_bits, strict=True)
+    ]
     if not goes_on:
         numbered.append((np.iinfo(np.int32).max, left))
     hopeful = label.copy()
@@ -232,8 +234,8 @@ def audit_state(query: Query, annotator: Any = None) -> AuditState:
     in_pool = ~withdrawn | (shown > 0)
     return AuditState(
         pool=pool,
-        rounds=[_round(*one, label, shown, in_pool) for one in numbered],
-        hopeful=[_round(*one, hopeful, shown, in_pool) for one in numbered],
+        rounds=[_round(*pair, label, shown, in_pool) for pair in numbered],
+        hopeful=[_round(*pair, hopeful, shown, in_pool) for pair in numbered],
         found=int(((label == _RELEVANT) & in_pool).sum()),
         to_judge=[image_id for _, _, _, image_id in pending],
         last=last,

@@ -73,12 +73,12 @@ def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
     missing = count - len(state.to_judge)
     if missing <= 0 or not state.unjudged:
         return state
-    one = _round(query, annotator, state)
+    draw_round = _round(query, annotator, state)
     left = images_at(state.pool.pk, state.left)
-    order = draw_order(bytes(one.key), query.query_id, left)
-    first = one.draws.count() + 1
+    order = draw_order(bytes(draw_round.key), query.query_id, left)
+    first = draw_round.draws.count() + 1
     Draw.objects.bulk_create(
-        Draw(query=query, round=one, place=place, image_id=image_id, displayed_to=annotator)
+        Draw(query=query, round=draw_round, place=place, image_id=image_id, displayed_to=annotator)
         for place, image_id in enumerate(order[:missing], start=first)
     )
     return audit_state(query, counted_for(annotator))

@@ -54,7 +54,7 @@ def chosen(
     which as many images lie as are relevant, so that as many are wrong on either side of it.
     """
     near = _nearest(labels, boundary)
-    found = []
+    choices = []
     for label in labels:
         share = positive if label.relevant else negative
         if label.lookalike:
@@ -62,13 +62,15 @@ def chosen(
         drawn = selected(key, query_id, label.image_id, share)
         if drawn or label.image_id in near:
             probability = share if drawn else None
-            found.append(Chosen(label.image_id, probability, label.image_id in near))
-    return found
+            choices.append(Chosen(label.image_id, probability, label.image_id in near))
+    return choices
 
 
 def _nearest(labels: Sequence[FirstLabel], count: int) -> set[int]:
-    scored = [(one.score, one.relevant, one.image_id) for one in labels if one.score is not None]
-    relevant = sum(one for _, one, _ in scored)
+    scored = [
+        (label.score, label.relevant, label.image_id) for label in labels if label.score is not None
+    ]
+    relevant = sum(positive for _, positive, _ in scored)
     if not relevant:
         return set()
     boundary = sorted((score for score, _, _ in scored), reverse=True)[relevant - 1]

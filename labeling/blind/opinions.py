@@ -77,7 +77,7 @@ def opinions_draw(*, query: Query) -> None:
     known = dict(before.values_list("image", "boundary"))
     people = {image_id: person for image_id, person, *_ in rows}
     relevant = {image_id: positive for image_id, _, positive, *_ in rows}
-    found = chosen(
+    choices = chosen(
         [
             FirstLabel(image_id, positive, score, bool(alike))
             for image_id, _, positive, score, alike in rows
@@ -93,14 +93,14 @@ def opinions_draw(*, query: Query) -> None:
         blind_item(
             SECOND_OPINIONS,
             query=query,
-            image_id=one.image_id,
-            relevance=_label(relevant[one.image_id]),
-            not_for_id=people[one.image_id],
-            probability=one.probability,
-            boundary=one.boundary,
+            image_id=choice.image_id,
+            relevance=_label(relevant[choice.image_id]),
+            not_for_id=people[choice.image_id],
+            probability=choice.probability,
+            boundary=choice.boundary,
         )
-        for one in found
-        if one.image_id not in known
+        for choice in choices
+        if choice.image_id not in known
     )
 
 
@@ -113,7 +113,7 @@ def check_mark(*, query: Query, image_id: int, marked: bool, by: Any) -> None:
     if not marked:
         MarkedCheck.objects.filter(query=query, image=image_id).delete()
         return
-    if image_id not in {one for one, _, _ in decided_images(query)}:
+    if image_id not in {decided for decided, _, _ in decided_images(query)}:
         raise Conflict("Decide the image first: a check needs a reviewer's answer.")
     MarkedCheck.objects.get_or_create(query=query, image_id=image_id, defaults={"marked_by": by})
 

@@ -65,7 +65,11 @@ def release_audit_ensure(*, query: Query, by: Any) -> ReleaseAudit | None:
     drawn_from = np.zeros(pool.size, np.bool_)
     drawn_from[[rank - 1 for rank in ranks.values()]] = True
     key = _release_key(query)
-    drawn = [one for one in ranks if selected(bytes(key.key), query.query_id, one, key.share)]
+    drawn = [
+        image_id
+        for image_id in ranks
+        if selected(bytes(key.key), query.query_id, image_id, key.share)
+    ]
     audit = ReleaseAudit.objects.create(
         query=query,
         number=latest.number + 1 if latest else 1,
@@ -79,7 +83,7 @@ def release_audit_ensure(*, query: Query, by: Any) -> ReleaseAudit | None:
         drawn_by=by,
     )
     BlindItem.objects.bulk_create(
-        blind_item(RELEASE_AUDIT, query=query, audit=audit, image_id=one) for one in drawn
+        blind_item(RELEASE_AUDIT, query=query, audit=audit, image_id=image_id) for image_id in drawn
     )
     return audit
 
@@ -158,6 +162,6 @@ def _positives_unseen(query: Query, annotator: Any) -> list[int]:
         votes.exclude(relevance=Relevance.RELEVANT),
     )
     known = Candidate.objects.filter(list=query.current_list_id).filter(
-        Exists(votes), ~is_withdrawn("image"), *(~Exists(one) for one in seen)
+        Exists(votes), ~is_withdrawn("image"), *(~Exists(rows) for rows in seen)
     )
     return list(known.order_by("rank").values_list("image", flat=True))

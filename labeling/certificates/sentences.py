@@ -27,7 +27,7 @@ def certificate_sentences(
     if rounds[-1].drawn == rounds[-1].unjudged:
         return f"{begin} {_all_judged(missing)}"
     said = [begin, _drawn(rounds, found)]
-    if any(one.drawn for one in rounds):
+    if any(audit_round.drawn for audit_round in rounds):
         said.append(_bound(rounds, found, missing, confidence))
     goal = f"{100 * target:g} %" if found else "that none is"
     more = more_without_hit(rounds, found=found, target=target, confidence=confidence)
@@ -50,7 +50,9 @@ def _all_judged(missing: int) -> str:
 
 
 def _drawn(rounds: Sequence[AuditRound], found: int) -> str:
-    drawn, hits = (sum(getattr(one, name) for one in rounds) for name in ("drawn", "hits"))
+    drawn, hits = (
+        sum(getattr(audit_round, name) for audit_round in rounds) for name in ("drawn", "hits")
+    )
     if not drawn:
         return f"{rounds[-1].unjudged:,} images are unjudged; none is drawn yet."
     of = f"Of {rounds[0].unjudged:,} unjudged images {drawn:,}, drawn at random"

@@ -93,14 +93,14 @@ def patterns(
     for pk, _, _, whole, probability, _, images in rows:
         answered[pk] += 0 if whole or probability is None else images
     by_query = dict(fetch_all(_CHOSEN))
-    found = []
+    result = []
     for pk, people, said, whole, probability, boundary, images in rows:
         weight = 1.0 if whole else 0.0
         if not whole and probability is not None:
             weight = by_query[pk] / answered[pk] / probability
         says = dict(zip(people, map(bool, said), strict=True))
-        found.append(Pattern(pk, says, weight, boundary, images))
-    return found
+        result.append(Pattern(pk, says, weight, boundary, images))
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,38 +115,41 @@ class AgreementRow:
     """On those nearest to the boundary alone."""
 
 
-def agreement_of(found: Iterable[Pattern], of: Any = "All queries") -> AgreementRow:
+def agreement_of(patterns: Iterable[Pattern], of: Any = "All queries") -> AgreementRow:
     """The agreement over these images."""
-    found = list(found)
-    weighted = [one for one in found if one.weight]
+    patterns = list(patterns)
+    weighted = [pattern for pattern in patterns if pattern.weight]
     return AgreementRow(
         of,
-        _reliability(weighted, lambda one: one.weight),
-        _reliability([one for one in found if one.boundary], lambda one: 1.0),
+        _reliability(weighted, lambda pattern: pattern.weight),
+        _reliability([pattern for pattern in patterns if pattern.boundary], lambda pattern: 1.0),
     )
 
 
-def agreement_rows(found: Sequence[Pattern]) -> list[AgreementRow]:
+def agreement_rows(patterns: Sequence[Pattern]) -> list[AgreementRow]:
     """The agreement over all images, then over those of each category by name, then of each query
     by number. One SQL query.
     """
-    queries = Query.objects.in_bulk({one.query for one in found})
-    rows = [agreement_of(found)] if found else []
+    queries = Query.objects.in_bulk({pattern.query for pattern in patterns})
+    rows = [agreement_of(patterns)] if patterns else []
     by_category: defaultdict[str, list[Pattern]] = defaultdict(list)
     by_query: defaultdict[int, list[Pattern]] = defaultdict(list)
-    for one in found:
-        by_category[queries[one.query].category].append(one)
-        by_query[one.query].append(one)
+    for pattern in patterns:
+        by_category[queries[pattern.query].category].append(pattern)
+        by_query[pattern.query].append(pattern)
     rows += [agreement_of(those, category) for category, those in sorted(by_category.items())]
     numbered = sorted(by_query, key=lambda pk: queries[pk].query_id)
     return [*rows, *(agreement_of(by_query[pk], queries[pk]) for pk in numbered)]
 
 
-def _reliability(found: list[Pattern], weight: Callable[[Pattern], float]) -> Reliability:
-    counts = [[len(one.says) - sum(one.says.values()), sum(one.says.values())] for one in found]
-    times = [one.images for one in found]
+def _reliability(patterns: list[Pattern], weight: Callable[[Pattern], float]) -> Reliability:
+    counts = [
+        [len(pattern.says) - sum(pattern.says.values()), sum(pattern.says.values())]
+        for pattern in patterns
+    ]
+    times = [pattern.images for pattern in patterns]
     table = np.repeat(np.reshape(np.array(counts, np.float64), (-1, 2)), times, axis=0)
-    return reliability(table, np.repeat([weight(one) for one in found], times))
+    return reliability(table, np.repeat([weight(pattern) for pattern in patterns], times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +164,18 @@ class Standing:
     """The share that the others say, the mean of several."""
 
 
-def standing_of(found: Iterable[Pattern], person: int) -> Standing | None:
+def standing_of(patterns: Iterable[Pattern], person: int) -> Standing | None:
     """A person beside their colleagues; None where they share no image that stands for any."""
-    shared = [one for one in found if person in one.says and one.weight]
+    shared = [pattern for pattern in patterns if person in pattern.says and pattern.weight]
     if not shared:
         return None
-    weights = np.array([one.weight * one.images for one in shared])
-    own = np.array([one.says[person] for one in shared])
-    others = [[says for who, says in one.says.items() if who != person] for one in shared]
+    weights = np.array([pattern.weight * pattern.images for pattern in shared])
+    own = np.array([pattern.says[person] for pattern in shared])
+    others = [[says for who, says in pattern.says.items() if who != person] for pattern in shared]
     return Standing(
-        images=sum(one.images for one in shared),
+        images=sum(pattern.images for pattern in shared),
         positive=float(np.average(own, weights=weights)),
-        colleagues=float(np.average([np.mean(one) for one in others], weights=weights)),
+        colleagues=float(np.average([np.mean(said) for said in others], weights=weights)),
     )
 
 
@@ -186,20 +189,20 @@ class Diagnosis:
     """With which they recognize one that isn't."""
 
 
-def diagnoses(found: Sequence[Pattern]) -> dict[int, Diagnosis]:
+def diagnoses(patterns: Sequence[Pattern]) -> dict[int, Diagnosis]:
     """The diagnosis of each person who shares images, by primary key; none for fewer than
     LEAST_PEOPLE people.
     """
-    weighted = [one for one in found if one.weight]
-    people = sorted({person for one in weighted for person in one.says})
+    weighted = [pattern for pattern in patterns if pattern.weight]
+    people = sorted({person for pattern in weighted for person in pattern.says})
     if len(people) < LEAST_PEOPLE:
         return {}
     column = {person: at for at, person in enumerate(people)}
     counts = np.zeros((len(weighted), len(people), 2))
-    for row, one in enumerate(weighted):
-        for person, says in one.says.items():
+    for row, pattern in enumerate(weighted):
+        for person, says in pattern.says.items():
             counts[row, column[person], int(says)] = 1
-    rates = error_rates(counts, [one.weight * one.images for one in weighted]).confusion
+    rates = error_rates(counts, [pattern.weight * pattern.images for pattern in weighted]).confusion
     return {
         person: Diagnosis(sensitivity=float(rates[at, 1, 1]), specificity=float(rates[at, 0, 0]))
         for person, at in column.items()

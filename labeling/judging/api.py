@@ -98,8 +98,8 @@ class LabelingActions:
         given = parameters(request, JudgmentParameters)
         if "annotator" in given:
             given["annotator__username"] = given.pop("annotator")
-        found = judgments_visible_to(request.user, query).filter(**given)
-        page = self.paginator.paginate_queryset(found, request, view=self) or []  # type: ignore[arg-type]
+        visible = judgments_visible_to(request.user, query).filter(**given)
+        page = self.paginator.paginate_queryset(visible, request, view=self) or []  # type: ignore[arg-type]
         return self.paginator.get_paginated_response(JudgmentSerializer(page, many=True).data)
 
     @extend_schema(parameters=[HistoryParameters], responses=HistorySerializer)
@@ -127,8 +127,8 @@ class LabelingActions:
         added = list_extend(
             candidate_list=query.current_list, by_count=data.validated_data["count"]
         )
-        found = list_status(get_query_for(request.user, query.pk))
-        return Response(ExtendedSerializer({"added": added, "list": found}).data)
+        current = list_status(get_query_for(request.user, query.pk))
+        return Response(ExtendedSerializer({"added": added, "list": current}).data)
 
     @extend_schema(request=None, responses={202: ListSerializer})
     @action(detail=True, methods=["post"])
@@ -137,8 +137,8 @@ class LabelingActions:
         query = get_query_for(request.user, pk)
         require_role(request.user, Role.ADMIN)
         list_refresh(query=query, by=request.user)
-        found = list_status(get_query_for(request.user, query.pk))
-        return Response(ListSerializer(found).data, status=status.HTTP_202_ACCEPTED)
+        current = list_status(get_query_for(request.user, query.pk))
+        return Response(ListSerializer(current).data, status=status.HTTP_202_ACCEPTED)
 
     def _judge(self, request: Request, pk: int) -> Response:
         sender = request.headers.get("X-Annotator")

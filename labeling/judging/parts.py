@@ -68,7 +68,7 @@ def closed_to(user: Any, queries: Collection[Query]) -> set[int]:
     label: only those assigned may, or as many as are wanted have begun, and the annotator hasn't.
     One SQL query, none where all are open to everybody.
     """
-    limited = [one.pk for one in queries if one.assigned_only or one.annotators_wanted]
+    limited = [query.pk for query in queries if query.assigned_only or query.annotators_wanted]
     if not limited:
         return set()
     values = {"queries": limited, "user": user.pk, "elsewhere": list(NOT_LABELING)}

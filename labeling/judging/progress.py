@@ -107,14 +107,14 @@ def activity_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int,
     judgments = Judgment.objects.filter(query__in=[query.pk for query in queries])
     if annotator is not None:
         judgments = judgments.filter(annotator=annotator)
-    found = {
+    activities = {
         query_pk: Activity(annotators, last)
         for query_pk, annotators, last in judgments.order_by()
         .values("query")
         .annotate(annotators=Count("annotator", distinct=True), last=Max("updated_at"))
         .values_list("query", "annotators", "last")
     }
-    return {query.pk: found.get(query.pk, Activity()) for query in queries}
+    return {query.pk: activities.get(query.pk, Activity()) for query in queries}
 
 
 def annotators_of(query: Query) -> list[AnnotatorProgress]:
@@ -124,7 +124,7 @@ def annotators_of(query: Query) -> list[AnnotatorProgress]:
         .objects.filter(pk__in=JudgmentEvent.objects.filter(query=query).values("annotator"))
         .order_by("username")
     )
-    parts = {one.annotator_id: one for one in query.assignments.all()}
+    parts = {part.annotator_id: part for part in query.assignments.all()}
     return [
         AnnotatorProgress(
             person.get_username(), progress(query, annotator=person), parts.get(person.pk)
@@ -218,12 +218,12 @@ def _list_labels(queries: Sequence[Query], annotator: Any) -> dict[int, _ListLab
     lists = [query.current_list for query in queries]
     values = {
         "queries": [query.pk for query in queries],
-        "lists": [one.pk if one else None for one in lists],
-        "sizes": [one.size if one else 0 for one in lists],
+        "lists": [current.pk if current else None for current in lists],
+        "sizes": [current.size if current else 0 for current in lists],
         "annotator": None if annotator is None else annotator.pk,
     }
     rows = fetch_all(_CONSENSUS if annotator is None else _OWN, values)
-    found: dict[int, _ListLabels] = {}
+    by_query: dict[int, _ListLabels] = {}
     contested: dict[tuple[int, int], int] = {}
     for (
         query_pk,
@@ -237,7 +237,7 @@ def _list_labels(queries: Sequence[Query], annotator: Any) -> dict[int, _ListLab
         ranks,
         images,
     ) in rows:
-        found[query_pk] = _ListLabels(
+        by_query[query_pk] = _ListLabels(
             ranks={RELEVANT: relevant or [], NOT_RELEVANT: negative or [], UNSURE: unsure or []},
             outside_list=outside_list or [],
             withdrawn=withdrawn or [],
@@ -250,10 +250,10 @@ def _list_labels(queries: Sequence[Query], annotator: Any) -> dict[int, _ListLab
             for rank, image_id in zip(ranks or (), images or (), strict=True)
         }
     for pair, agreed in consensus_on(contested):
-        labels = found[pair[0]]
+        labels = by_query[pair[0]]
         labels.ranks[RELEVANT if agreed.relevant else NOT_RELEVANT].append(contested[pair])
         labels.unsure += agreed.unsure
-    return found
+    return by_query
 
 
 def consensus_on(

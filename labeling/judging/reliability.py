@@ -98,8 +98,8 @@ def _alpha(sums: Floats) -> Floats:
     judged = by_category.sum(axis=1)
     by_chance = judged**2 - (by_category**2).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(by_chance > 0, 1 - (judged - 1) * apart / by_chance, np.nan)
-    return found
+        alpha: Floats = np.where(by_chance > 0, 1 - (judged - 1) * apart / by_chance, np.nan)
+    return alpha
 
 
 def _known(number: float) -> float | None:

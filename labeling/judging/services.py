@@ -197,8 +197,8 @@ def _revisions(query: Query, annotator: Any, items: Sequence[JudgmentInput]) -> 
     if not named:
         return {None}
     whose = Q(revisions__annotator=annotator) | Q(revisions__annotator=None)
-    found = query.lists.filter(whose, revisions__in=named).values_list("revisions", flat=True)
-    return {None, *found}
+    own = query.lists.filter(whose, revisions__in=named).values_list("revisions", flat=True)
+    return {None, *own}
 
 
 def _closed_at(query: Query, annotator: Any, part: Assignment | None) -> datetime | None:
@@ -286,7 +286,8 @@ def _not_in_list(item: JudgmentInput, query: Query) -> str:
 
 def _conflict(expected: str | None, current: str) -> str:
     now, here = (
-        Relevance(one).label.lower() if one else "unlabeled" for one in (current, expected)
+        Relevance(relevance).label.lower() if relevance else "unlabeled"
+        for relevance in (current, expected)
     )
     return f"It was changed elsewhere meanwhile: it is {now} now, and was {here} here."
 

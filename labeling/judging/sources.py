@@ -28,14 +28,14 @@ class JudgmentSource(StrEnum):
     RUN = "run", "Submitted run", "Submitted runs", "among the first images of a run", "r"
 
     def __new__(cls, value: str, label: str, heading: str, words: str, letter: str) -> Self:
-        one = str.__new__(cls, value)
-        one._value_ = value
-        one.label, one.heading, one.words, one.letter = label, heading, words, letter
-        return one
+        source = str.__new__(cls, value)
+        source._value_ = value
+        source.label, source.heading, source.words, source.letter = label, heading, words, letter
+        return source
 
 
 #: For fields of models and of the API.
-SOURCE_CHOICES: Final = tuple((str(one), one.label) for one in JudgmentSource)
+SOURCE_CHOICES: Final = tuple((str(source), source.label) for source in JudgmentSource)
 #: Where the server says which images there are.
 DRAWN: Final = (JudgmentSource.AUDIT, JudgmentSource.SECOND, JudgmentSource.RUN)
 #: Where a person can judge; "import" comes from files only.

@@ -155,15 +155,15 @@ def tallies() -> dict[LatestEvent, Tally]:
     latest = _ALL_EVENTS.format(queries=f"(SELECT id FROM {Query._meta.db_table})")
     rows = fetch_all(f"{latest} SELECT query_id, annotator_id, event FROM latest")
     pairs = [LatestEvent(*row) for row in rows]
-    found = _tallies.get_many(pairs)
-    missing = [pair for pair in pairs if pair not in found]
+    known = _tallies.get_many(pairs)
+    missing = [pair for pair in pairs if pair not in known]
     if missing:
         columns = zip(*((pair.query, pair.annotator, pair.event) for pair in missing), strict=True)
         rows = fetch_all(_TALLIES, [list(column) for column in columns])
         new = {LatestEvent(*row[:3]): Tally(*row[3:]) for row in rows}
         _tallies.set_many(new)
-        found |= new
-    return found
+        known |= new
+    return known
 
 
 def _states(queries: Sequence[Query], annotator: Any) -> dict[int, QueryState]:

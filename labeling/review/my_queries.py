@@ -36,20 +36,22 @@ def my_queries(user: Any, rows: Iterable[QueryOverview]) -> list[WaitingQuery]:
     first NEW_SHOWN of those that aren't begun; one SQL query, none where nothing is begun.
     """
     by_kind: dict[str, list[QueryOverview]] = {kind: [] for kind in KINDS}
-    for row in sorted(rows, key=lambda one: one.query.query_id):
+    for row in sorted(rows, key=lambda row: row.query.query_id):
         if row.query.state == Query.State.OPEN and row.can_label:
             by_kind[_kind(row)].append(row)
     sent_back, begun, assigned, new = by_kind.values()
-    pace = pace_of(user, [one.query.pk for one in (*sent_back, *begun)])
+    pace = pace_of(user, [row.query.pk for row in (*sent_back, *begun)])
     shown = [*sent_back, *begun, *(*assigned, *new)[:NEW_SHOWN]]
-    return [WaitingQuery(one, _kind(one), *_goal(one, pace)) for one in shown]
+    return [WaitingQuery(row, _kind(row), *_goal(row, pace)) for row in shown]
 
 
 def next_query(user: Any) -> Query | None:
     """The query that waits first for an annotator. As many SQL queries as the dashboard's rows, and
     one.
     """
-    return next((one.row.query for one in my_queries(user, queries_overview(user=user))), None)
+    return next(
+        (waiting.row.query for waiting in my_queries(user, queries_overview(user=user))), None
+    )
 
 
 def _kind(row: QueryOverview) -> str:
@@ -65,12 +67,12 @@ def _goal(row: QueryOverview, pace: float | None) -> tuple[str, float | None]:
         return "", None
     ways = hand_in_rule(row.query).state(Evidence(row.progress.stop)).ways
     left, rules = min(
-        ((max(_images_left(one, row) for one in way.rules), way.rules) for way in ways),
+        ((max(_images_left(rule, row) for rule in way.rules), way.rules) for way in ways),
         key=lambda way: way[0],
     )
     # How far a certificate is takes counting the query's audits.
     audit = Certificate.name
-    sentences = ["an audit" if one.name == audit else one.sentence for one in rules]
+    sentences = ["an audit" if rule.name == audit else rule.sentence for rule in rules]
     return " and ".join(sentences), left * pace if pace else None
 
 

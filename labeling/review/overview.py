@@ -128,9 +128,13 @@ def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:
     parts: dict[int, Assignment] = {}
     closed: set[int] = set()
     if annotator is not None:
-        own = Assignment.objects.filter(annotator=annotator, query__in=[one.pk for one in queries])
-        parts = {one.query_id: one for one in own}
-        opened = (one for one in queries if one.state == Query.State.OPEN and one.pk not in parts)
+        own = Assignment.objects.filter(
+            annotator=annotator, query__in=[query.pk for query in queries]
+        )
+        parts = {part.query_id: part for part in own}
+        opened = (
+            query for query in queries if query.state == Query.State.OPEN and query.pk not in parts
+        )
         closed = closed_to(annotator, list(opened))
     return [
         QueryOverview(
@@ -155,9 +159,9 @@ def annotator_activity() -> list[AnnotatorActivity]:
         if tally.labeled:
             by_annotator[pair.annotator].append(tally)
     people = get_user_model().objects.in_bulk(list(by_annotator))
-    found = [_activity(people[pk], of_queries) for pk, of_queries in by_annotator.items()]
-    found.sort(key=lambda one: (-one.last_activity.timestamp(), one.user_id))
-    return found
+    activities = [_activity(people[pk], of_queries) for pk, of_queries in by_annotator.items()]
+    activities.sort(key=lambda activity: (-activity.last_activity.timestamp(), activity.user_id))
+    return activities
 
 
 def _activity(person: Any, of_queries: list[Tally]) -> AnnotatorActivity:

@@ -89,10 +89,10 @@ def pace_sentence(*, left: int, completed: int, today: date, due: date | None) -
     queries = f"{left:,} {'query' if left == 1 else 'queries'} still to complete"
     by = f" by {_words(due, today)}" if due else ""
     if not completed:
-        one = "is" if left == 1 else "are"
+        verb = "is" if left == 1 else "are"
         return (
             f"No query was completed in the last {DAYS} days, so nothing tells when the "
-            f"{queries}{by} {one} done."
+            f"{queries}{by} {verb} done."
         )
     needed = -(-left * DAYS // completed)
     pace = f"At the pace of the last {DAYS} days, {queries} take{'s' if left == 1 else ''}"

@@ -53,7 +53,7 @@ def images_to_review(query: Query, kind: str = "") -> list[ReviewItem]:
     doubts = [doubt for doubt in _doubts(query, "image__species") if kind in ("", doubt.kind)]
     images = [doubt.votes[0].image for doubt in doubts]
     candidates = Candidate.objects.filter(list=query.current_list_id, image__in=images)
-    places = {one.image_id: one for one in candidates}
+    places = {candidate.image_id: candidate for candidate in candidates}
     items = [
         ReviewItem(
             image=image,
@@ -85,23 +85,26 @@ def left_open(query: Query) -> list[OpenPoint]:
     """What completing the query now would leave open: its rule where the consensus doesn't meet it,
     those of `images_to_review` that nobody has decided, and what waits to be judged blindly.
     """
-    found = []
+    points = []
     rule = hand_in_state(query, progress(query).stop)
     if not rule.met:
-        found.append(OpenPoint("rule", 0, rule.unmet))
+        points.append(OpenPoint("rule", 0, rule.unmet))
     doubts = Counter(doubt.kind for doubt in _doubts(query) if not doubt.decided)
     for kind in KINDS:
         if count := doubts[kind]:
             images = "1 image is" if count == 1 else f"{count:,} images are"
-            found.append(OpenPoint(kind, count, f"{images} {kind}."))
+            points.append(OpenPoint(kind, count, f"{images} {kind}."))
     for blind in BLIND_KINDS:
         waiting = waiting_for_anybody().filter(query=query, kind=blind.name)
         if blind.left_open and (count := waiting.count()):
-            one = count == 1
-            images, wait = "1 image" if one else f"{count:,} images", "waits" if one else "wait"
+            single = count == 1
+            images, wait = (
+                "1 image" if single else f"{count:,} images",
+                "waits" if single else "wait",
+            )
             text = blind.left_open.format(images=images, wait=wait)
-            found.append(OpenPoint(blind.source, count, text))
-    return found
+            points.append(OpenPoint(blind.source, count, text))
+    return points
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +137,16 @@ def _doubts(query: Query, *related: str) -> list[_Doubt]:
     judgments = Judgment.objects.filter(query=query, image__in=doubtful)
     for judgment in judgments.select_related("annotator", *related).order_by("pk"):
         votes[judgment.image_id].append(judgment)
-    found = []
+    doubts = []
     for image_votes in votes.values():
         agreed = consensus(
-            Vote(one.annotator_id, one.annotator.role, one.relevance, one.updated_at)
-            for one in image_votes
+            Vote(vote.annotator_id, vote.annotator.role, vote.relevance, vote.updated_at)
+            for vote in image_votes
         )
         unsure = any(vote.relevance == Relevance.UNSURE for vote in image_votes)
         decided = agreed.decided_by == "reviewer" and not agreed.unsure
-        found.append(_Doubt(image_votes, "unsure" if unsure else "disputed", decided))
-    return found
+        doubts.append(_Doubt(image_votes, "unsure" if unsure else "disputed", decided))
+    return doubts
 
 
 def given_up(query: Query, user: Any) -> Assignment | None:
@@ -190,9 +193,9 @@ def agreements_of(query: Query) -> list[PairAgreement]:
     )
     shared: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for _, votes in groupby(rows, key=itemgetter(0)):
-        for (_, first, one), (_, second, other) in combinations(votes, 2):
-            relevant = (one == RELEVANT) + (other == RELEVANT)
+        for (_, first, says), (_, second, other_says) in combinations(votes, 2):
+            relevant = (says == RELEVANT) + (other_says == RELEVANT)
             shared[first, second].append((2 - relevant, relevant))
-    found = [PairAgreement(*names, reliability(counts)) for names, counts in shared.items()]
-    found.sort(key=lambda pair: (-pair.agreement.items, pair.first, pair.second))
-    return found
+    pairs = [PairAgreement(*names, reliability(counts)) for names, counts in shared.items()]
+    pairs.sort(key=lambda pair: (-pair.agreement.items, pair.first, pair.second))
+    return pairs
