@@ -131,12 +131,14 @@ def log_evidence(rounds: Sequence[AuditRound], relevant: int) -> float:
     Under the true R it is a nonnegative martingale that begins at 1 at most, so it ever reaches
     1/α with probability α at most (Ville's inequality).
     """
-    if not all(one.least <= relevant <= one.most for one in rounds):
+    if not all(audit_round.least <= relevant <= audit_round.most for audit_round in rounds):
         return inf
     return sum(
-        _log_mean_ways(one.unjudged, one.drawn, one.hits)
-        - _log_ways(one.unjudged, one.drawn, one.hits, relevant - one.found)
-        for one in rounds
+        _log_mean_ways(audit_round.unjudged, audit_round.drawn, audit_round.hits)
+        - _log_ways(
+            audit_round.unjudged, audit_round.drawn, audit_round.hits, relevant - audit_round.found
+        )
+        for audit_round in rounds
     )
 
 
@@ -148,16 +150,16 @@ def _at_most(rounds: Sequence[AuditRound], found: int, confidence: float) -> int
     limit = -log(1 - _within("confidence", confidence))
     if not rounds:
         raise ValueError("rounds must not be empty")
-    for number, (one, after) in enumerate(pairwise(rounds), start=2):
-        if after.found < one.least:
+    for number, (before, after) in enumerate(pairwise(rounds), start=2):
+        if after.found < before.least:
             raise ValueError(
                 f"found of round {number} must be at least the found and hits of the round before "
-                f"({one.least}): {after.found}"
+                f"({before.least}): {after.found}"
             )
-        if after.found + after.unjudged > one.most:
+        if after.found + after.unjudged > before.most:
             raise ValueError(
                 f"found and unjudged of round {number} must be at most what the round before "
-                f"leaves ({one.most}): {after.found + after.unjudged}"
+                f"leaves ({before.most}): {after.found + after.unjudged}"
             )
     least, most = max(rounds[-1].least, found), rounds[-1].most
     if least > most:
@@ -167,9 +169,14 @@ def _at_most(rounds: Sequence[AuditRound], found: int, confidence: float) -> int
         return log_evidence(rounds, relevant)
 
     lowest = bisect_left(
-        range(most), True, lo=least, key=lambda one: evidence(one + 1) >= evidence(one)
+        range(most),
+        True,
+        lo=least,
+        key=lambda relevant: evidence(relevant + 1) >= evidence(relevant),
     )
-    rejected = bisect_left(range(most + 1), True, lo=lowest, key=lambda one: evidence(one) >= limit)
+    rejected = bisect_left(
+        range(most + 1), True, lo=lowest, key=lambda relevant: evidence(relevant) >= limit
+    )
     return rejected - 1 if rejected > lowest else most
 
 
@@ -197,11 +204,11 @@ def _allowed(found: int, target: float) -> int:
     """The most relevant images that a pool may have for `found` to be the target's share: exact,
     with the target as it is written.
     """
-    return floor(found / Fraction(repr(float(_within("target", target, one=True)))))
+    return floor(found / Fraction(repr(float(_within("target", target, whole=True)))))
 
 
-def _within(name: str, share: float, *, one: bool = False) -> float:
-    if 0 < share < 1 or (one and share == 1):
+def _within(name: str, share: float, *, whole: bool = False) -> float:
+    if 0 < share < 1 or (whole and share == 1):
         return share
     raise ValueError(f"{name} must lie between 0 and 1: {share}")
 
@@ -308,7 +315,7 @@ def _effective(
 ) -> tuple[float, float]:
     """With which probability a relevant image becomes a hit, and the error left for the bound."""
     error = 1 - _within("confidence", confidence)
-    _within("fraction", fraction, one=True)
+    _within("fraction", fraction, whole=True)
     if seeds is None:
         return fraction, error
     sensitivity = sensitivity_at_least(*seeds, confidence=1 - SEEDS_SHARE * error)

@@ -251,7 +251,7 @@ class TeamForm(forms.Form):
     def __init__(
         self, data: Any = None, *, parts: Iterable[Assignment] = (), initial: Any = None
     ) -> None:
-        chosen = [one.annotator_id for one in parts if one.assigned_at and not one.paused_at]
+        chosen = [part.annotator_id for part in parts if part.assigned_at and not part.paused_at]
         super().__init__(data, initial={"people": chosen, **(initial or {})}, auto_id="team-%s")
 
 

@@ -194,8 +194,8 @@ def queries_import(
 
 def _read(name: str, data: bytes, split: str, errors: list[RowError]) -> list[QueryRow]:
     """The rows of a file; with "split" among their columns where anything but a default says it."""
-    rows, found = read_queries(io.BytesIO(data), name=name)
-    errors += found
+    rows, row_errors = read_queries(io.BytesIO(data), name=name)
+    errors += row_errors
     if split:
         rows = [replace(row, split=split) for row in rows]
     if split or split_of_name(name):
@@ -288,8 +288,8 @@ def _queries_locked(
     that imports don't deadlock.
     """
     requested = {row.query_id for row in rows}
-    found = Query.objects.filter(query_id__in=requested).order_by("pk")
-    queries = {query.query_id: lock_query_shared(query) for query in found}
+    known = Query.objects.filter(query_id__in=requested).order_by("pk")
+    queries = {query.query_id: lock_query_shared(query) for query in known}
     for row in rows:
         query = queries.get(row.query_id)
         if query is None:

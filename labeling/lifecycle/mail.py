@@ -46,8 +46,8 @@ def _mail(query: Query, people: Any, event: str, what: str) -> None:
     # A header is one line.
     subject = " ".join(f"Query {query.query_id} is {event}: {query.text}".split())[:200]
     mails = [
-        EmailMessage(subject, body, to=[one])
-        for one in users.filter(wants).order_by("pk").values_list("email", flat=True)
+        EmailMessage(subject, body, to=[address])
+        for address in users.filter(wants).order_by("pk").values_list("email", flat=True)
     ]
     if mails:
         transaction.on_commit(partial(_send, mails), robust=True)

@@ -51,9 +51,9 @@ def queries_open(*, pks: Collection[int], by: Any) -> OpeningReport:
     opened = unchanged = 0
     refused = []
     # In one order, so that two requests don't deadlock.
-    for found in Query.objects.filter(pk__in=pks).order_by("pk"):
+    for requested in Query.objects.filter(pk__in=pks).order_by("pk"):
         try:
-            query = lock_query(found)
+            query = lock_query(requested)
             if query.state == Query.State.DRAFT:
                 query_transition(query=query, to_state=Query.State.OPEN, by=by)
                 opened += 1
@@ -67,5 +67,5 @@ def queries_open(*, pks: Collection[int], by: Any) -> OpeningReport:
         except TransitionForbidden:
             raise
         except TransitionRefused as error:
-            refused.append(OpeningRefusal(found.query_id, str(error)))
+            refused.append(OpeningRefusal(requested.query_id, str(error)))
     return OpeningReport(opened, unchanged, refused)

@@ -60,12 +60,12 @@ def verification_create(*, species: Sequence[Species], by: Any) -> Benchmark:
     return _create(
         [
             {
-                "text": f"tracks, droppings or only the habitat of {one.scientific_name}",
+                "text": f"tracks, droppings or only the habitat of {taxon.scientific_name}",
                 "guidelines": VERIFYING,
                 "grades": Query.Grades.EVIDENCE,
-                "species": [one],
+                "species": [taxon],
             }
-            for one in species
+            for taxon in species
         ],
         by,
     )
@@ -115,7 +115,7 @@ def finds_withdraw(*, query: Query, grades: Collection[int], reason: str, by: An
         raise Invalid({"reason": [f"Give a reason of at most {LONGEST_NOTE} characters."]})
     if not query.benchmark.screening or query.state != Query.State.COMPLETE:
         raise Conflict("Only what a complete screening query has found is withdrawn.")
-    found = [pk for grade, pks in finds(query).items() if grade in grades for pk in pks]
-    for image in Image.objects.filter(pk__in=found).order_by("pk"):
+    image_ids = [pk for grade, pks in finds(query).items() if grade in grades for pk in pks]
+    for image in Image.objects.filter(pk__in=image_ids).order_by("pk"):
         image_withdraw(image=image, by=by, note=reason)
-    return len(found)
+    return len(image_ids)

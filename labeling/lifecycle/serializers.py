@@ -240,11 +240,11 @@ class QueryWriteSerializer(serializers.ModelSerializer[Query]):
 
     def validate_species(self, names: list[Any]) -> list[Any]:
         """The species that the names mean; refuses names that are not in the corpus."""
-        found, missing = species_resolve(names)
+        species, missing = species_resolve(names)
         if missing:
             shown = ", ".join(str(name)[:100] for name in missing[:20])
             raise serializers.ValidationError(f"Not in the corpus: {shown}.")
-        return found
+        return species
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse fields that a query doesn't have; those that can only be read are ignored."""

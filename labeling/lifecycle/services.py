@@ -343,11 +343,11 @@ def query_from_search(
     """
     lock_query_ids()  # two clicks make one draft
     species = list(species)
-    species_ids = sorted(one.pk for one in species)
+    species_ids = sorted(taxon.pk for taxon in species)
     for draft in Query.objects.filter(state=Query.State.DRAFT, text=text, created_by=created_by):
         if sorted(draft.species.values_list("pk", flat=True)) == species_ids:
             return draft
-    groups = {one.iconic_group for one in species}
+    groups = {taxon.iconic_group for taxon in species}
     group = groups.pop() if len(groups) == 1 else ""
     return query_create(
         text=text,

@@ -64,7 +64,9 @@ class SplitPlan:
     @property
     def moved(self) -> list[int]:
         """Queries that change splits, ascending."""
-        return [one for one, split in self.after.items() if split != self.before[one]]
+        return [
+            query_id for query_id, split in self.after.items() if split != self.before[query_id]
+        ]
 
     @property
     def fingerprint(self) -> str:
@@ -75,8 +77,12 @@ class SplitPlan:
     @property
     def rows(self) -> list[SplitRow]:
         """The categories that have queries, in the categories' order."""
-        before = Counter((self.categories[one], split) for one, split in self.before.items())
-        after = Counter((self.categories[one], split) for one, split in self.after.items())
+        before = Counter(
+            (self.categories[query_id], split) for query_id, split in self.before.items()
+        )
+        after = Counter(
+            (self.categories[query_id], split) for query_id, split in self.after.items()
+        )
         return [
             SplitRow(name, *(counts[name, split] for counts in (before, after) for split in SPLITS))
             for name in CATEGORIES
@@ -129,7 +135,7 @@ def queries_split(
         )
     now = timezone.now()
     for split in SPLITS:
-        moved = [one for one in plan.moved if plan.after[one] == split]
+        moved = [query_id for query_id in plan.moved if plan.after[query_id] == split]
         Query.objects.filter(query_id__in=moved).update(split=split, updated_at=now)
     keys = Query.objects.filter(query_id__in=plan.moved).values_list("pk", "query_id")
     QueryEdit.objects.bulk_create(
@@ -168,10 +174,10 @@ def split_plan(
         queries = queries.filter(state=Query.State.COMPLETE)
     if lock:
         queries = queries.select_for_update(no_key=True)
-    found = list(queries.values_list("query_id", "category", "split", "split_settled"))
-    categories = {query_id: category for query_id, category, _, _ in found}
-    before = {query_id: split for query_id, _, split, _ in found}
-    undecided = frozenset(query_id for query_id, _, _, settled in found if not settled)
+    rows = list(queries.values_list("query_id", "category", "split", "split_settled"))
+    categories = {query_id: category for query_id, category, _, _ in rows}
+    before = {query_id: split for query_id, _, split, _ in rows}
+    undecided = frozenset(query_id for query_id, _, _, settled in rows if not settled)
     fixed = {
         query_id: split
         for query_id, split in before.items()

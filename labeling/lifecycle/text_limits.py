@@ -38,7 +38,7 @@ def cut_texts(texts: Sequence[str], benchmark: Benchmark | None = None) -> list[
     """
     benchmark = benchmark or Benchmark.objects.get(pk=default_benchmark())
     names = list(benchmark.setting("POOL_MODELS")) or [settings.EMBEDDING_MODEL]
-    found = []
+    cut = []
     for model in embedded_models().filter(name__in=names).order_by("pk"):
         try:
             # A token is a byte at least.
@@ -48,5 +48,5 @@ def cut_texts(texts: Sequence[str], benchmark: Benchmark | None = None) -> list[
         except (ModelSpecError, TextsUnavailable):
             continue
         unread = unread_texts(model, long)
-        found += [CutText(text, model.name, unread[text]) for text in long if text in unread]
-    return found
+        cut += [CutText(text, model.name, unread[text]) for text in long if text in unread]
+    return cut

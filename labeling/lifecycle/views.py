@@ -120,8 +120,8 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "progress": shown_progress,
         "annotators": annotators_of(query) if reviewer else [],
         "finds": [
-            (grade, grade_names(query.grades)[grade].lower(), len(found))
-            for grade, found in finds(query).items()
+            (grade, grade_names(query.grades)[grade].lower(), len(images))
+            for grade, images in finds(query).items()
         ]
         if reviewer
         else [],
@@ -170,15 +170,15 @@ def _team(query: Query) -> dict[str, Any]:
     """What the section on who labels a query needs."""
     parts = list(query.assignments.select_related("annotator").order_by("annotator__username"))
     # Those who labeled for it without a row, too.
-    known = {one.annotator_id for one in parts}
-    begun = [one for one in people_labeling(query) if one.pk not in known]
+    known = {part.annotator_id for part in parts}
+    begun = [person for person in people_labeling(query) if person.pk not in known]
     people = list(assignable(query))
     asks = {"wanted": query.annotators_wanted, "assigned_only": query.assigned_only}
     form: Any = TeamForm(parts=parts, initial=asks)
-    form.fields["people"].choices = [(one.pk, one.get_username()) for one in people]
+    form.fields["people"].choices = [(person.pk, person.get_username()) for person in people]
     return {
         "team_form": form if query.state != Query.State.SUBMITTED else None,
-        "parts": [*parts, *(Assignment(query=query, annotator=one) for one in begun)],
+        "parts": [*parts, *(Assignment(query=query, annotator=person) for person in begun)],
         "assignable": people,
     }
 
@@ -337,7 +337,9 @@ def query_team(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     form: Any = PartForm(request.POST) if "action" in request.POST else TeamForm(request.POST)
     if not form.is_valid():
-        messages.error(request, " ".join(str(one) for all_ in form.errors.values() for one in all_))
+        messages.error(
+            request, " ".join(str(error) for errors in form.errors.values() for error in errors)
+        )
         return redirect("query-detail", pk=pk)
     given = form.cleaned_data
     act = TEAM_ACTIONS[given.pop("action", "")]
@@ -415,7 +417,8 @@ def _report_opening(request: HttpRequest, report: OpeningReport) -> None:
         messages.info(request, f"{report.unchanged:,} of them were open already.")
     if report.refused:
         named = "; ".join(
-            f"query {one.query_id}: {one.detail}" for one in report.refused[:REFUSALS_NAMED]
+            f"query {refusal.query_id}: {refusal.detail}"
+            for refusal in report.refused[:REFUSALS_NAMED]
         )
         more = len(report.refused) - REFUSALS_NAMED
         messages.error(

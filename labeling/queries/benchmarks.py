@@ -23,8 +23,8 @@ def benchmarks_of(user: Any) -> QuerySet[Benchmark]:
 
 def benchmarks_shown(user: Any) -> list[Benchmark]:
     """The benchmarks that pages tell the user apart, by name: none where there is only one."""
-    found = list(benchmarks_of(user).order_by("name"))
-    return found if len(found) > 1 else []
+    benchmarks = list(benchmarks_of(user).order_by("name"))
+    return benchmarks if len(benchmarks) > 1 else []
 
 
 def benchmark_named(name: str) -> Benchmark:
@@ -32,12 +32,12 @@ def benchmark_named(name: str) -> Benchmark:
     Raises ValidationError.
     """
     known = list(Benchmark.objects.order_by("name"))
-    labeled = [one for one in known if not one.screening]
+    labeled = [benchmark for benchmark in known if not benchmark.screening]
     if not name and len(labeled) < 2:
         return labeled[0] if labeled else Benchmark.objects.get(pk=default_benchmark())
-    for one in known:
-        if one.name == name:
-            return one
-    names = ", ".join(repr(one.name) for one in known)
+    for benchmark in known:
+        if benchmark.name == name:
+            return benchmark
+    names = ", ".join(repr(benchmark.name) for benchmark in known)
     problem = f"There is no benchmark {name!r}" if name else "Name a benchmark"
     raise ValidationError({"benchmark": f"{problem}: there are {names}."})

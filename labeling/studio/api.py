@@ -65,7 +65,7 @@ class StudioActions:
         While the list isn't ready there are no ranks, and `list.state` says why.
         """
         query = _query_with_list(request, pk)
-        found = outline(query=query, user=request.user)
+        shown = outline(query=query, user=request.user)
         own = progress(query, annotator=request.user)
         # Plain lists of thousands, which a serializer would only copy item by item.
         return Response(
@@ -78,14 +78,14 @@ class StudioActions:
                 "hand_in": HandInSerializer(
                     hand_in_state(query, own.stop, counted_for(request.user))
                 ).data,
-                "images": found.images,
-                "scores": found.scores,
-                "relevance": found.relevance,
-                "sources": found.sources,
-                "grades": found.grades,
-                "withdrawn": found.withdrawn,
-                "flagged": found.flagged,
-                "cursor": found.cursor,
+                "images": shown.images,
+                "scores": shown.scores,
+                "relevance": shown.relevance,
+                "sources": shown.sources,
+                "grades": shown.grades,
+                "withdrawn": shown.withdrawn,
+                "flagged": shown.flagged,
+                "cursor": shown.cursor,
             }
         )
 
@@ -119,20 +119,20 @@ class StudioActions:
         """
         query = _query_with_list(request, pk)
         sent = parameters(request, CandidatesParameters)
-        found = list_status(query)
+        status_of_list = list_status(query)
         following = None
         ranks = sent.get("ranks")
         if ranks is None:
             start, limit = sent["start_rank"], sent["limit"]
             ranks = range(start, start + limit)
-            if start + limit <= found.size:
+            if start + limit <= status_of_list.size:
                 following = request.build_absolute_uri(
                     f"{request.path}?start_rank={start + limit}&limit={limit}"
                 )
         answer = {
-            "list": found,
+            "list": status_of_list,
             "progress": progress(query, annotator=request.user),
-            "count": found.size,
+            "count": status_of_list.size,
             "start_rank": ranks[0],
             "next": following,
             "results": candidates_at(query=query, user=request.user, ranks=ranks),
@@ -168,13 +168,13 @@ class StudioActions:
         """
         query, part = query_and_part(request.user, pk)
         sent = parameters(request, ChangesParameters)
-        found = changes_since(query=query, user=request.user, **sent)
+        changes = changes_since(query=query, user=request.user, **sent)
         if why_not(request.user, query, Act.READ_LIST):
-            found = replace(found, withdrawn=[], flagged=[])
+            changes = replace(changes, withdrawn=[], flagged=[])
         answer = {
             "query": _query_status(request, query, part=part),
             "list": list_status(query),
-            **asdict(found),
+            **asdict(changes),
         }
         return Response(ChangesSerializer(answer).data)
 

@@ -118,7 +118,7 @@ def facets(*, query: Query, user: Any) -> Facets:
     counts = [(row[2], row[3]) for row in rows if row[0] == by_species and row[2] is not None]
     [(first, last, with_place)] = [row[4:] for row in rows if row[0] == by_license | by_species]
     return Facets(
-        licenses=sorted(licenses, key=lambda one: (-one.images, one.value)),
+        licenses=sorted(licenses, key=lambda counted: (-counted.images, counted.value)),
         species=[] if names_hidden_from(user) else _most_frequent(counts),
         first_date=first and first.astimezone(UTC).date(),
         last_date=last and last.astimezone(UTC).date(),
@@ -162,7 +162,7 @@ def _conditions(
 
 def _most_frequent(counts: list[tuple[int, int]]) -> list[Counted]:
     """The species of (id, images) with the most images; those with as many by name."""
-    most = dict(sorted(counts, key=lambda one: (-one[1], one[0]))[:MOST_SPECIES])
+    most = dict(sorted(counts, key=lambda count: (-count[1], count[0]))[:MOST_SPECIES])
     known = Species.objects.prefetch_related("names").in_bulk(list(most))
-    found = [Counted(known[pk], count) for pk, count in most.items() if pk in known]
-    return sorted(found, key=lambda one: (-one.images, one.value.scientific_name))
+    counted = [Counted(known[pk], count) for pk, count in most.items() if pk in known]
+    return sorted(counted, key=lambda count: (-count.images, count.value.scientific_name))

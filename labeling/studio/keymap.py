@@ -134,9 +134,9 @@ def as_json(grades: Mapping[int, str] = GRADES) -> dict[str, Any]:
     """
     labels = {f"grade_{grade}": name for grade, name in grades.items()}
     actions = [
-        asdict(one) | {"label": labels.get(one.name, one.label)}
-        for one in ACTIONS
-        if one.context != "graded" or one.name in labels
+        asdict(action) | {"label": labels.get(action.name, action.label)}
+        for action in ACTIONS
+        if action.context != "graded" or action.name in labels
     ]
     return {"actions": actions, "signs": SIGNS}
 

@@ -45,7 +45,7 @@ class Outline:
     """The id of the person's latest event; `changes_since` continues from it."""
 
 
-_LETTERS: Final = " ".join(f"WHEN '{one}' THEN '{one.letter}'" for one in JudgmentSource)
+_LETTERS: Final = " ".join(f"WHEN '{source}' THEN '{source.letter}'" for source in JudgmentSource)
 # One statement, hence one snapshot: no event falls between the labels and the cursor.
 _OUTLINE = f"""
 SELECT (SELECT max(e.id) FROM {JudgmentEvent._meta.db_table} e

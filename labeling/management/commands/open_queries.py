@@ -60,8 +60,8 @@ class Command(ServiceCommand):
             opened += report.opened
             unchanged += report.unchanged
             refused += len(report.refused)
-            for one in report.refused:
-                self.stderr.write(f"Query {one.query_id}: {one.detail}")
+            for refusal in report.refused:
+                self.stderr.write(f"Query {refusal.query_id}: {refusal.detail}")
         self.stdout.write(f"{opened} opened, {unchanged} open already, {refused} refused")
         if refused:
             raise CommandError("Not all were opened.")

@@ -38,12 +38,14 @@ class Command(BaseCommand):
             checked += 1
             # They are numbered from 1 for each person, and none is ever deleted.
             people = candidate_list.revisions.order_by().values("annotator")
-            for one in people.annotate(missing=Max("number") - Count("pk")).filter(missing__gt=0):
-                wrong += one["missing"]
-                revisions += one["missing"]
+            for person in people.annotate(missing=Max("number") - Count("pk")).filter(
+                missing__gt=0
+            ):
+                wrong += person["missing"]
+                revisions += person["missing"]
                 self.stderr.write(
                     f"list {candidate_list.pk} of query {candidate_list.query.query_id}: revisions "
-                    f"that are missing: {one['missing']}"
+                    f"that are missing: {person['missing']}"
                 )
             for revision in candidate_list.revisions.select_related("annotator"):
                 revisions += 1
