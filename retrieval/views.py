@@ -17,7 +17,7 @@ from retrieval.corpus.selectors import corpus_counts
 from retrieval.embedding.counts import corpus_coverage
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.model_specs import ModelSpecError
-from retrieval.species.selectors import species_listed, with_image_counts
+from retrieval.species.selectors import species_by_name, with_image_counts
 
 SPECIES_PER_PAGE = 50
 RECENT_JOBS = 8
@@ -39,7 +39,7 @@ def corpus(request: HttpRequest) -> HttpResponse:
         except ModelSpecError as error:
             form_error = str(error)
     species_text = request.GET.get("species", "").strip()[:100]
-    pages = Paginator(species_listed(species_text), SPECIES_PER_PAGE)
+    pages = Paginator(species_by_name(species_text), SPECIES_PER_PAGE)
     page = chosen_page(pages, request.GET)
     page.object_list = with_image_counts(page.object_list)
     context = {

@@ -36,7 +36,7 @@ from labeling.learning.ridge import (
     pool_moments,
 )
 from labeling.queries.models import Query
-from retrieval.corpus.counts import withdrawn_then
+from retrieval.corpus.counts import withdrawal_condition
 from retrieval.corpus.models import ImageTakedown, ImageWithdrawal
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import withdrawals_freeze
@@ -237,11 +237,11 @@ def _judged(candidate_list: CandidateList, size: int, annotator: Any, last_event
 
 def _pool_at(candidate_list: CandidateList, size: int, moment: datetime) -> _Pool:
     """The first `size` images of a list that weren't withdrawn at a moment."""
-    then, values = withdrawn_then(moment)
+    condition, values = withdrawal_condition(moment)
     withdrawn = ids_by(
         f"SELECT c.rank::bigint FROM {ImageWithdrawal._meta.db_table} w"
         f" JOIN {Candidate._meta.db_table} c ON c.list_id = %s AND c.image_id = w.image_id"
-        f" WHERE {then} AND c.rank <= %s",
+        f" WHERE {condition} AND c.rank <= %s",
         [candidate_list.pk, *values, size],
     )
     return _pool(

@@ -34,20 +34,21 @@ WITHDRAWN_BY_SPECIES = (
 
 
 def image_count(*, species_ids: Sequence[int] | None = None, at: datetime | None = None) -> int:
-    """Return the number of images of the whole corpus or of species, without those withdrawn now
-    or at a moment. One SQL query.
+    """Return the number of images of the whole corpus or of species, without those that are
+    withdrawn now or at a moment. One SQL query.
     """
-    then, moments = withdrawn_then(at)
+    condition, moments = withdrawal_condition(at)
     if species_ids:
         ids = list(species_ids)
         query = (
             f"SELECT (SELECT coalesce(sum(images), 0) FROM {_SPECIES} WHERE species_id = ANY(%s))"
-            f" - (SELECT count(*) {_SPECIES_OF_WITHDRAWN} WHERE i.species_id = ANY(%s) AND {then})"
+            f" - (SELECT count(*) {_SPECIES_OF_WITHDRAWN}"
+            f" WHERE i.species_id = ANY(%s) AND {condition})"
         )
         return number_of(query, [ids, ids, *moments])
     query = (
         f"SELECT (SELECT coalesce(sum(images), 0) FROM {_CORPUS})"
-        f" - (SELECT count(*) FROM {_WITHDRAWAL} w WHERE {then})"
+        f" - (SELECT count(*) FROM {_WITHDRAWAL} w WHERE {condition})"
     )
     return number_of(query, moments)
 
@@ -58,16 +59,16 @@ def image_counts(species_ids: Iterable[int]) -> dict[int, int]:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT c.species_id, c.images - coalesce(gone.images, 0) FROM {_SPECIES} c"
-            f" LEFT JOIN ({WITHDRAWN_BY_SPECIES}) gone USING (species_id)"
+            f"SELECT c.species_id, c.images - coalesce(withdrawn.images, 0) FROM {_SPECIES} c"
+            f" LEFT JOIN ({WITHDRAWN_BY_SPECIES}) withdrawn USING (species_id)"
             " WHERE c.species_id = ANY(%s)",
             [list(species_ids)],
         )
         return {species_id: count for species_id, count in cursor.fetchall() if count}
 
 
-def withdrawn_then(at: datetime | None) -> tuple[str, list[Any]]:
-    """Return an SQL condition on withdrawals `w`, with its values: in force at a moment, or now.
+def withdrawal_condition(at: datetime | None) -> tuple[str, list[Any]]:
+    """Return an SQL condition, that withdrawals `w` hold at a moment or now, and its values.
 
     An image's withdrawals don't overlap, so at most one of them meets it.
     """

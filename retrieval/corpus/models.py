@@ -248,7 +248,7 @@ class CorpusCount(models.Model):
 class SpeciesCount(models.Model):
     """The number of a species' images, including withdrawn ones; no row means none.
 
-    Written as `CorpusCount`, which exceeds the sum by the images of unknown species.
+    Triggers write it, as `CorpusCount`, which exceeds the sum by the images of unknown species.
     """
 
     species = models.OneToOneField(

@@ -1,4 +1,4 @@
-"""Hiding the places of threatened species from people who label."""
+"""What hides the places of threatened species from people who label."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _HALF_DIAGONAL: Final = 78_800
 
 
 def species_without_places(user: Any) -> list[int]:
-    """The species whose places the user may not see: below the role of reviewer, those of the IUCN
-    categories in HIDDEN_PLACES. One SQL query if the setting names any.
+    """Return the species whose places the user may not see: below the role of reviewer, those of
+    the IUCN categories in HIDDEN_PLACES. One SQL query if the setting names any.
     """
     if not settings.HIDDEN_PLACES or at_least(user, Role.REVIEWER):
         return []
@@ -28,8 +28,8 @@ def species_without_places(user: Any) -> list[int]:
 def rounded_place(
     latitude: float, longitude: float, uncertainty: float | None, *, degrees: float
 ) -> tuple[float, float, float]:
-    """Latitude and longitude of the middle of a place's grid cell of `degrees`, and an uncertainty
-    in meters that covers the cell.
+    """Return the latitude and longitude of the middle of a place's grid cell of `degrees`, and an
+    uncertainty in meters that covers the cell.
     """
 
     def middle(coordinate: float, most: float) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from retrieval.corpus.counts import image_count, number_of, withdrawn_then
+from retrieval.corpus.counts import image_count, number_of, withdrawal_condition
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.reading import Span, within
 
@@ -27,10 +27,10 @@ class CorpusFilter:
         return self.created_before or self.corpus_at
 
     def withdrawn(self) -> tuple[str, list[Any]]:
-        """A query for the ids of the images that are withdrawn then, with its values."""
-        then, values = withdrawn_then(self.moment)
+        """A query for the ids of the images that are withdrawn at its moment, with its values."""
+        condition, values = withdrawal_condition(self.moment)
         inside, span = within(self.images, "w.image_id")
-        query = f"SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE {then}{inside}"
+        query = f"SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE {condition}{inside}"
         return query, [*values, *span]
 
     def later(self) -> tuple[str, list[Any]] | None:

@@ -42,7 +42,7 @@ class SearchView(APIView):
                 {"species": f"Not in the corpus: {', '.join(map(str, missing))}."}
             )
         try:
-            found = search_images(
+            results = search_images(
                 text=given["text"],
                 species_ids=[s.pk for s in species],
                 limit=given["limit"],
@@ -50,4 +50,4 @@ class SearchView(APIView):
             )
         except ModelSpecError as error:
             raise Unavailable(str(error)) from error
-        return Response(SearchResultsSerializer(found, context={"request": request}).data)
+        return Response(SearchResultsSerializer(results, context={"request": request}).data)

@@ -51,10 +51,10 @@ def rank_by_index(
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_SETTINGS, [str(ef_search)])
         cursor.execute(statement, values)
-        found = [image_id for (image_id,) in cursor.fetchall()]
+        image_ids = [image_id for (image_id,) in cursor.fetchall()]
         # Undoes the settings, whatever transaction this is part of.
         transaction.set_rollback(True)
-    scores = image_scores(model=model, text_vector=text_vector, image_ids=found)
+    scores = image_scores(model=model, text_vector=text_vector, image_ids=image_ids)
     return sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:limit]
 
 

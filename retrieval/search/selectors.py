@@ -14,7 +14,7 @@ from retrieval.corpus.models import Image
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vector, unread_texts
-from retrieval.ranking import selectors as ranking
+from retrieval.ranking.selectors import corpus_counts, rank_images, ranking_method
 from retrieval.search.approximate import rank_by_index
 from retrieval.search.turns import search_turn
 from retrieval.search.vector_indexes import VectorIndex, vector_index
@@ -90,39 +90,40 @@ def search_images(
     Exact by the model's packed matrix if there is one; else, if the filter holds more images than
     settings.SEARCH_EXACT_IMAGES, approximate by the model's index if there is one; else exact by a
     scan of the database. Without a matrix a `person` (a user's key) has one search at a time.
-    `model` is by default settings.EMBEDDING_MODEL. Who `has_left` waits for no text's vector.
+    `model` is by default settings.EMBEDDING_MODEL. Once `has_left()` is true, the wait for
+    the text's vector ends.
 
     Raises SearchUnavailable if the model has no embeddings, SearchTooSlow and SearchBusy (see
     `search_turn`), and the errors of `text_vector` if the text can't be encoded.
     """
     began = time.monotonic()
     name = model or settings.EMBEDDING_MODEL
-    known = embedded_models().filter(name=name).first()
-    if known is None:
+    embedding_model = embedded_models().filter(name=name).first()
+    if embedding_model is None:
         raise SearchUnavailable(
             f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus "
             "page, or with “python manage.py embed”."
         )
-    vector = text_vector(known, text, patience=settings.SEARCH_TIMEOUT, has_left=has_left)
-    method, ranked, total = _ranked(known, vector, species_ids, limit, person)
+    vector = text_vector(embedding_model, text, patience=settings.SEARCH_TIMEOUT, has_left=has_left)
+    method, ranking, total = _rank(embedding_model, vector, species_ids, limit, person)
     images = Image.objects.select_related("species").prefetch_related("species__names")
-    found = images.in_bulk([image_id for image_id, _ in ranked])
+    by_id = images.in_bulk([image_id for image_id, _ in ranking])
     hits = [
-        Hit(rank, score, found[image_id])
-        for rank, (image_id, score) in enumerate(ranked, start=1)
-        if image_id in found
+        Hit(rank, score, by_id[image_id])
+        for rank, (image_id, score) in enumerate(ranking, start=1)
+        if image_id in by_id
     ]
     return SearchResults(
         hits=hits,
         total=total,
         model=name,
         method=method,
-        unread=unread_texts(known, [text]).get(text, ""),
+        unread=unread_texts(embedding_model, [text]).get(text, ""),
         seconds=time.monotonic() - began,
     )
 
 
-def _ranked(
+def _rank(
     model: EmbeddingModel,
     vector: Sequence[float],
     species_ids: Sequence[int] | None,
@@ -130,12 +131,12 @@ def _ranked(
     person: int | None,
 ) -> tuple[SearchMethod, list[tuple[int, float]], int]:
     """Return the method, (image id, score) of the best images, and the filter's size."""
-    matrix = ranking.ranking_method(model) == "matrix"
+    matrix = ranking_method(model) == "matrix"
     index = None if matrix else _usable_index(model)
     with search_turn(person=None if matrix else person):
-        total = ranking.corpus_counts(model=model, species_ids=species_ids).embedded
+        total = corpus_counts(model=model, species_ids=species_ids).embedded
         if index is not None and total > settings.SEARCH_EXACT_IMAGES:
-            ranked = rank_by_index(
+            ranking = rank_by_index(
                 model=model,
                 index=index,
                 text_vector=vector,
@@ -143,12 +144,10 @@ def _ranked(
                 limit=limit,
             )
             # With a narrow filter the scan of the index may end too early.
-            if len(ranked) >= min(limit, total):
-                return SearchMethod.INDEX, ranked, total
-        ranked = ranking.rank_images(
-            model=model, text_vector=vector, species_ids=species_ids, limit=limit
-        )
-        return SearchMethod.MATRIX if matrix else SearchMethod.SCAN, ranked, total
+            if len(ranking) >= min(limit, total):
+                return SearchMethod.INDEX, ranking, total
+        ranking = rank_images(model=model, text_vector=vector, species_ids=species_ids, limit=limit)
+        return SearchMethod.MATRIX if matrix else SearchMethod.SCAN, ranking, total
 
 
 def _usable_index(model: EmbeddingModel) -> VectorIndex | None:

@@ -16,9 +16,15 @@ from core.api.fields import IdField, TextField
 from core.api.parameters import parameters, validated
 from retrieval.corpus.models import Species
 from retrieval.corpus.serializers import SpeciesBriefSerializer
-from retrieval.species.groups import GroupKind, counted, group_species, groups_of, groups_search
+from retrieval.species.groups import (
+    GroupKind,
+    group_species,
+    groups_of,
+    groups_search,
+    groups_with_counts,
+)
 from retrieval.species.search import species_search
-from retrieval.species.selectors import names_resolve, species_described
+from retrieval.species.selectors import names_resolve, with_picker_fields
 
 MATCHES = 500
 LONGEST_SEARCH = 200
@@ -184,10 +190,10 @@ class SpeciesViewSet(
     def paginate_queryset(self, queryset: Any) -> Any:
         """Add image counts and groups to the species of this page only."""
         page = super().paginate_queryset(queryset)
-        return page and species_described(page)
+        return page and with_picker_fields(page)
 
     def get_object(self) -> Species:
-        return species_described([super().get_object()])[0]
+        return with_picker_fields([super().get_object()])[0]
 
     @extend_schema(parameters=[GroupsParameters], responses=CountedGroupSerializer(many=True))
     @action(detail=False, pagination_class=None)
@@ -198,10 +204,12 @@ class SpeciesViewSet(
         given = parameters(request, GroupsParameters)
         if "species" in given:
             of = Species.objects.filter(pk=given["species"])
-            found = counted(group for groups in groups_of(of).values() for group in groups)
+            listed = groups_with_counts(
+                group for groups in groups_of(of).values() for group in groups
+            )
         else:
-            found = groups_search(given["search"], limit=GROUPS_SHOWN)
-        return Response(CountedGroupSerializer(found, many=True).data)
+            listed = groups_search(given["search"], limit=GROUPS_SHOWN)
+        return Response(CountedGroupSerializer(listed, many=True).data)
 
     @extend_schema(request=ResolveSerializer, responses=ResolvedSerializer)
     @action(detail=False, methods=["post"])
@@ -210,7 +218,7 @@ class SpeciesViewSet(
         given = validated(request, ResolveSerializer)
         resolved = names_resolve(given["names"], authors=True)
         of_groups = group_species(given["groups"])
-        found = {species.pk: species for species in [*resolved.species, *of_groups]}
+        by_id = {species.pk: species for species in [*resolved.species, *of_groups]}
         suggestions = [
             {"name": name, "species": near}
             for name in resolved.missing[:SUGGESTED_FOR]
@@ -218,8 +226,8 @@ class SpeciesViewSet(
             and (near := species_search(str(name), limit=SUGGESTIONS))
         ]
         answer = {
-            "found": species_described(
-                sorted(found.values(), key=lambda species: species.scientific_name)
+            "found": with_picker_fields(
+                sorted(by_id.values(), key=lambda species: species.scientific_name)
             ),
             "missing": resolved.missing,
             "groups": resolved.groups,

@@ -75,8 +75,8 @@ def groups_search(text: str, limit: int) -> list[SpeciesGroup]:
     if rows and rows[0][4] < 3:
         rows = [row for row in rows if row[4] < 3]
     else:
-        rows = [rows[place] for place in most_alike(text, [row[3] for row in rows])]
-    return counted(SpeciesGroup(GroupKind(row[0]), *row[1:3]) for row in rows[:limit])
+        rows = [rows[index] for index in most_alike(text, [row[3] for row in rows])]
+    return groups_with_counts(SpeciesGroup(GroupKind(row[0]), *row[1:3]) for row in rows[:limit])
 
 
 # Each kind of group has an index of its own.
@@ -93,30 +93,33 @@ _MEMBERS = """SELECT id FROM retrieval_species
 WHERE g.kind = '{kind}' AND "{field}" = g.name"""
 
 
-def counted(groups: Iterable[SpeciesGroup]) -> list[SpeciesGroup]:
+def groups_with_counts(groups: Iterable[SpeciesGroup]) -> list[SpeciesGroup]:
     """Return the groups with the number of their images, withdrawn ones left out. One SQL query."""
-    found = list(groups)
-    if not found:
+    listed = list(groups)
+    if not listed:
         return []
     each = " UNION ALL ".join(_MEMBERS.format(kind=k.value, field=k.field) for k in GroupKind)
-    named = {"kinds": [str(one.kind) for one in found], "names": [one.name for one in found]}
-    counts = fetch_all(_COUNTED.format(each=each), named)
+    parameters = {
+        "kinds": [str(group.kind) for group in listed],
+        "names": [group.name for group in listed],
+    }
+    counts = fetch_all(_COUNTED.format(each=each), parameters)
     images = {(kind, name): count for kind, name, count in counts}
-    return [replace(one, image_count=images.get((one.kind, one.name), 0)) for one in found]
+    return [replace(group, image_count=images.get((group.kind, group.name), 0)) for group in listed]
 
 
 def groups_of(species: Iterable[Species]) -> dict[int, list[SpeciesGroup]]:
     """Return by species id the groups of two or more species that each is in; narrowest first."""
     species = list(species)
-    found: dict[int, list[SpeciesGroup]] = {one.pk: [] for one in species}
+    groups: dict[int, list[SpeciesGroup]] = {each.pk: [] for each in species}
     for kind in GroupKind:
-        names = {getattr(one, kind.field) for one in species} - {""}
+        names = {getattr(each, kind.field) for each in species} - {""}
         sizes = dict(_sizes(Q(**{f"{kind.field}__in": names}), kind)) if names else {}
-        for one in species:
-            name = getattr(one, kind.field)
+        for each in species:
+            name = getattr(each, kind.field)
             if sizes.get(name, 0) > 1:
-                found[one.pk].append(SpeciesGroup(kind, name, sizes[name]))
-    return found
+                groups[each.pk].append(SpeciesGroup(kind, name, sizes[name]))
+    return groups
 
 
 def group_species(groups: Iterable[tuple[GroupKind, str]]) -> list[Species]:
@@ -138,12 +141,12 @@ def groups_by_form(forms: set[str]) -> dict[str, list[tuple[SpeciesGroup, set[in
         rows = Species.objects.annotate(form=form).filter(form__in=forms)
         for text, name, pk in rows.values_list("form", kind.field, "pk"):
             members[text, kind, name].add(pk)
-    found: defaultdict[str, list[tuple[SpeciesGroup, set[int]]]] = defaultdict(list)
+    groups: defaultdict[str, list[tuple[SpeciesGroup, set[int]]]] = defaultdict(list)
     for (text, kind, name), ids in members.items():
-        found[text].append((SpeciesGroup(kind, name, len(ids)), ids))
-    return found
+        groups[text].append((SpeciesGroup(kind, name, len(ids)), ids))
+    return groups
 
 
 def _sizes(condition: Q, kind: GroupKind) -> Any:
-    named = Species.objects.filter(condition).order_by().values(kind.field)
-    return named.annotate(size=Count("pk")).values_list(kind.field, "size")
+    groups = Species.objects.filter(condition).order_by().values(kind.field)
+    return groups.annotate(size=Count("pk")).values_list(kind.field, "size")

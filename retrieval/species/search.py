@@ -18,9 +18,9 @@ from retrieval.corpus.models import Species
 SIMILAR: Final = 0.2
 #: Names that are compared, those of the highest similarity.
 COMPARED: Final = 1000
-#: Likeness from which on a name is found, and how much less than the best it may be.
-ALIKE: Final = 0.65
-BESIDE: Final = 0.15
+#: The least likeness of a name to the text, and how much less than the best it may be.
+LEAST_LIKENESS: Final = 0.65
+BELOW_BEST: Final = 0.15
 
 # Most names contain any shorter text somewhere.
 SHORTEST_PART: Final = 3
@@ -68,25 +68,25 @@ def species_search(text: str, limit: int = 20) -> list[Species]:
     """Return species with a scientific or vernacular name, in any language, that matches `text`.
 
     Whole names come first, then names that begin with the text, then names with a word that does,
-    then names that contain it. If no word begins with it, names follow that are like it, with typos
-    or their words in another order. Case and accents do not matter. Each species comes
-    once, with `matched_name` and `matched_language` ("" for the scientific name).
+    then names that contain it. If no word begins with it, names follow that are like it but for
+    typos or the order of words. Case and accents do not matter. Each species comes once, with
+    `matched_name` and `matched_language` ("" for the scientific name).
     """
     text = searchable([text])[text]
     if not text:
         return []
-    found, begins = _with_part(text, limit)
+    matches, begins = _names_with_part(text, limit)
     if not begins:
-        ids = {match.species_id for match in found}
-        found += [match for match in _like(text) if match.species_id not in ids]
-        found = found[:limit]
-    known = Species.objects.prefetch_related("names").in_bulk([one.species_id for one in found])
-    species = []
-    for match in found:
-        one = known[match.species_id]
-        one.matched_name, one.matched_language = match.name, match.language  # type: ignore[attr-defined]
-        species.append(one)
-    return species
+        ids = {match.species_id for match in matches}
+        matches += [match for match in _similar_names(text) if match.species_id not in ids]
+        matches = matches[:limit]
+    by_id = Species.objects.prefetch_related("names").in_bulk(
+        [match.species_id for match in matches]
+    )
+    for match in matches:
+        species = by_id[match.species_id]
+        species.matched_name, species.matched_language = match.name, match.language  # type: ignore[attr-defined]
+    return [by_id[match.species_id] for match in matches]
 
 
 def searchable(texts: Iterable[str]) -> dict[str, str]:
@@ -105,20 +105,20 @@ def like_pattern(text: str) -> str:
 
 
 def most_alike(text: str, names: list[str]) -> list[int]:
-    """Return the places of the names that are like `text`, typos and the order of words aside; the
-    most alike comes first, of equals the earlier.
+    """Return the indexes of the names that are like `text` but for typos and the order of words;
+    the most alike comes first, of equals the earlier.
     """
     scores = [likeness(text, name) for name in names]
-    worst = max(ALIKE, max(scores, default=0) - BESIDE)
-    places = [place for place, score in enumerate(scores) if score >= worst]
-    return sorted(places, key=lambda place: -scores[place])
+    least = max(LEAST_LIKENESS, max(scores, default=0) - BELOW_BEST)
+    indexes = [index for index, score in enumerate(scores) if score >= least]
+    return sorted(indexes, key=lambda index: -scores[index])
 
 
 def likeness(text: str, name: str) -> float:
     """Return how like a name is to a text, from 0 to 1: its words to the typed ones, in any order,
     or all of them written together. Swapped letters are one typo.
     """
-    words, others = (default_process(one).split() for one in (text, name))
+    words, others = default_process(text).split(), default_process(name).split()
     alike = OSA.normalized_similarity
     if not words or not others:
         return 0.0
@@ -127,7 +127,7 @@ def likeness(text: str, name: str) -> float:
     return max(together, apart / sum(map(len, words)))
 
 
-def _with_part(text: str, limit: int) -> tuple[list[_Match], bool]:
+def _names_with_part(text: str, limit: int) -> tuple[list[_Match], bool]:
     """Return the names that contain the text, and whether some word begins with it."""
     pattern = like_pattern(text)
     start, word = f"{pattern}%", f"% {pattern}%"
@@ -137,8 +137,8 @@ def _with_part(text: str, limit: int) -> tuple[list[_Match], bool]:
     return [_Match(*row[:3]) for row in rows], bool(rows) and rows[0][3] < 3
 
 
-def _like(text: str) -> list[_Match]:
-    """Return the name of each species that is most like the text, where one is."""
+def _similar_names(text: str) -> list[_Match]:
+    """Return for each species with names like the text the one most like it."""
     condition = "%(text)s <%% search_text" if text.isascii() else "search_text LIKE ANY(%(halves)s)"
     halves = [
         f"%{like_pattern(half)}%"
@@ -161,6 +161,6 @@ def _like(text: str) -> list[_Match]:
             "SET LOCAL enable_seqscan TO DEFAULT"
         )
     best: dict[int, _Match] = {}
-    for place in most_alike(text, [row[3] for row in rows]):
-        best.setdefault(rows[place][0], _Match(*rows[place][:3]))
+    for index in most_alike(text, [row[3] for row in rows]):
+        best.setdefault(rows[index][0], _Match(*rows[index][:3]))
     return list(best.values())

@@ -33,8 +33,8 @@ class Resolved:
 
 def species_by_ids(ids: Sequence[int]) -> list[Species]:
     """Return the species with these ids, in this order, with their names; others are left out."""
-    found = Species.objects.prefetch_related("names").in_bulk(list(ids))
-    return [found[pk] for pk in dict.fromkeys(ids) if pk in found]
+    by_id = Species.objects.prefetch_related("names").in_bulk(list(ids))
+    return [by_id[pk] for pk in dict.fromkeys(ids) if pk in by_id]
 
 
 def species_resolve(names: Iterable[str | int]) -> tuple[list[Species], list[str | int]]:
@@ -61,41 +61,41 @@ def names_resolve(names: Iterable[str | int], *, authors: bool = False) -> Resol
         for name in given
         if isinstance(name, str)
     }
-    forms = searchable({text for several in texts.values() for text in several})
+    forms = searchable({text for variants in texts.values() for text in variants})
     lookup = _Lookup({form for form in forms.values() if form})
-    found: set[int] = set()
+    species_ids: set[int] = set()
     groups: dict[SpeciesGroup, None] = {}
     resolved = Resolved()
     for name in given:
-        meant: set[int] = set()
+        ids_of_name: set[int] = set()
         if ids.get(name) in known_ids:
-            meant = {ids[name]}
+            ids_of_name = {ids[name]}
         for text in texts.get(name, []):
-            if not meant:
-                meant, named = lookup.meaning(forms[text])
-                groups |= dict.fromkeys(named)
-        found |= meant
-        if not meant:
+            if not ids_of_name:
+                ids_of_name, groups_of_name = lookup.meaning(forms[text])
+                groups |= dict.fromkeys(groups_of_name)
+        species_ids |= ids_of_name
+        if not ids_of_name:
             resolved.missing.append(name)
-    species = Species.objects.filter(pk__in=found).prefetch_related("names")
+    species = Species.objects.filter(pk__in=species_ids).prefetch_related("names")
     resolved.species = list(species.order_by("scientific_name"))
     resolved.groups = list(groups)
     return resolved
 
 
-def species_described(species: Sequence[Species]) -> list[Species]:
+def with_picker_fields(species: Sequence[Species]) -> list[Species]:
     """Add to species what the species picker shows, in a fixed number of queries.
 
     Each gets `image_count` (without withdrawn images), `first_image` (or None) and `groups` (those
     of two or more species).
     """
-    ids = [one.pk for one in species]
+    ids = [each.pk for each in species]
     counts, first = image_counts(ids), first_image_ids(ids)
-    images = Image.objects.in_bulk([pk for few in first.values() for pk in few])
+    images = Image.objects.in_bulk([pk for image_ids in first.values() for pk in image_ids])
     groups = groups_of(species)
-    for one in species:
-        one.image_count, one.groups = counts.get(one.pk, 0), groups[one.pk]  # type: ignore[attr-defined]
-        one.first_image = next((images.get(pk) for pk in first[one.pk]), None)  # type: ignore[attr-defined]
+    for each in species:
+        each.image_count, each.groups = counts.get(each.pk, 0), groups[each.pk]  # type: ignore[attr-defined]
+        each.first_image = next((images.get(pk) for pk in first[each.pk]), None)  # type: ignore[attr-defined]
     return list(species)
 
 
@@ -116,13 +116,13 @@ def first_image_ids(species_ids: Iterable[int], *, each: int = 1) -> dict[int, l
     """Return for every species the lowest ids of its images, at most `each`, without withdrawn
     ones. One SQL query.
     """
-    found: dict[int, list[int]] = {pk: [] for pk in species_ids}
-    for species_id, image_id in fetch_all(_FIRST, [list(found), each]):
-        found[species_id].append(image_id)
-    return found
+    image_ids: dict[int, list[int]] = {pk: [] for pk in species_ids}
+    for species_id, image_id in fetch_all(_FIRST, [list(image_ids), each]):
+        image_ids[species_id].append(image_id)
+    return image_ids
 
 
-def species_listed(text: str = "") -> QuerySet[Species]:
+def species_by_name(text: str = "") -> QuerySet[Species]:
     """Return all species by name, or those whose names match `text`."""
     species = Species.objects.prefetch_related("names").order_by("scientific_name")
     if text:
@@ -132,11 +132,11 @@ def species_listed(text: str = "") -> QuerySet[Species]:
 
 def with_image_counts(species: Iterable[Species]) -> list[Species]:
     """Add `image_count` (without withdrawn images) to species. One SQL query beside their own."""
-    found = list(species)
-    counts = image_counts([one.pk for one in found])
-    for one in found:
-        one.image_count = counts.get(one.pk, 0)  # type: ignore[attr-defined]
-    return found
+    listed = list(species)
+    counts = image_counts([each.pk for each in listed])
+    for each in listed:
+        each.image_count = counts.get(each.pk, 0)  # type: ignore[attr-defined]
+    return listed
 
 
 class _Lookup:

@@ -5,7 +5,7 @@ from retrieval.corpus.selectors import corpus_counts
 from retrieval.importing.records import SpeciesRecord
 from retrieval.importing.species import species_upsert
 from retrieval.species.selectors import (
-    species_listed,
+    species_by_name,
     species_resolve,
     with_image_counts,
 )
@@ -133,10 +133,10 @@ def test_species_are_counted_with_their_images(animals):
     bear = animals["Ursus arctos"]
     for number in (1, 2):
         image_row(number, bear)
-    rows = {s.scientific_name: s.image_count for s in with_image_counts(species_listed())}
+    rows = {s.scientific_name: s.image_count for s in with_image_counts(species_by_name())}
     assert rows["Ursus arctos"] == 2
     assert rows["Danaus plexippus"] == 0
-    assert [s.scientific_name for s in species_listed("bear")] == [
+    assert [s.scientific_name for s in species_by_name("bear")] == [
         "Ursus arctos",
         "Ursus maritimus",
     ]

@@ -13,7 +13,7 @@ from retrieval.species.groups import (
 )
 from retrieval.species.selectors import (
     names_resolve,
-    species_described,
+    with_picker_fields,
 )
 from tests.retrieval.making import image_row
 
@@ -91,7 +91,7 @@ def test_all_species_of_groups(animals):
 
 
 def test_what_a_person_chooses_species_by(pictured):
-    brown, polar, monarch = species_described(
+    brown, polar, monarch = with_picker_fields(
         [pictured[n] for n in ("Ursus arctos", "Ursus maritimus", "Danaus plexippus")]
     )
     assert (brown.image_count, brown.first_image.pk) == (2, 2)
