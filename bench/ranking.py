@@ -220,12 +220,12 @@ def mapped() -> tuple[NDArray[np.float16], NDArray[np.int64]]:
     """The vectors (n, d) of the only packed matrix, and the ids (n,) of their images."""
     from django.conf import settings
 
-    from retrieval.ranking.files import Manifest, Mapped
+    from retrieval.ranking.files import Manifest, MappedMatrix
 
     [folder] = (settings.VAR_DIR / "matrices").iterdir()
     manifest = Manifest.load(folder)
     assert manifest is not None
-    [part] = Mapped.open(folder, manifest).parts
+    [part] = MappedMatrix.open(folder, manifest).parts
     return part.vectors, part.image_ids
 
 

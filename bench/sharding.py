@@ -218,10 +218,10 @@ def _parts() -> list[Any]:
 
 def _alone(query: NDArray[np.float16], limit: int) -> Ranked:
     """The list from one process's pass over all files."""
-    from retrieval.ranking.scan import Eligible, rank_rows
+    from retrieval.ranking.scan import RowFilter, rank_rows
 
-    parts, eligible = _parts(), Eligible(without=np.empty(0, np.int64))
-    spent, [rows] = harness.timed(rank_rows, parts, query[None], limit=limit, eligible=eligible)
+    parts, row_filter = _parts(), RowFilter(without=np.empty(0, np.int64))
+    spent, [rows] = harness.timed(rank_rows, parts, query[None], limit=limit, row_filter=row_filter)
     return as_arrays(spent, rows)
 
 

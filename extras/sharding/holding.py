@@ -46,8 +46,8 @@ from retrieval.ranking.building import MatrixRefused, pack
 from retrieval.ranking.corpus_filter import CorpusFilter
 from retrieval.ranking.current import current_matrix, lag_of
 from retrieval.ranking.files import MatrixUnusable, folder_of, open_matrix
-from retrieval.ranking.matrices import place, should_repack
-from retrieval.ranking.reading import Span, partition
+from retrieval.ranking.matrices import should_repack, state_folder_id
+from retrieval.ranking.reading import Span, partition_name
 from retrieval.ranking.scan import ImpreciseProduct
 from retrieval.ranking.selectors import rank_by_matrix
 
@@ -100,10 +100,10 @@ def rank_shard(
                 raise MatrixUnusable("who asked no longer waits") from error
         known = EmbeddingModel.objects.get(pk=model)
         halves = array_of(queries, np.float16).reshape(-1, known.dimension)
-        narrow = CorpusFilter(species_ids, created_before, corpus_at, Span(*images))
+        corpus_filter = CorpusFilter(species_ids, created_before, corpus_at, Span(*images))
         place = None if behind is None else (behind[0], behind[1])
         try:
-            lists, current = rank_by_matrix(known, halves, limit, narrow, place)
+            lists, current = rank_by_matrix(known, halves, limit, corpus_filter, place)
         except MatrixUnusable:
             _suspect_shards.add(shard)
             raise
@@ -132,7 +132,7 @@ def shards_open() -> list[RankingShard]:
     for model in embedded_models():
         with connection.cursor() as cursor:
             cursor.execute(
-                _CUTS.format(table=partition(model), size=size, last=LARGEST_ID // size - 1)
+                _CUTS.format(table=partition_name(model), size=size, last=LARGEST_ID // size - 1)
             )
             firsts = {number * size for (number,) in cursor.fetchall()}
         known = set(shards_as_cut().filter(model=model).values_list("first_image", flat=True))
@@ -153,7 +153,7 @@ def _differs(shard: RankingShard) -> bool:
     images = span_of(shard)
     try:
         with repeatable_read():
-            state = current_matrix(shard.model, narrow=CorpusFilter(images=images)).state
+            state = current_matrix(shard.model, corpus_filter=CorpusFilter(images=images)).state
             return (state.embedded, state.fingerprint) != embeddings_in(shard.model, images)
     except MatrixUnusable:
         # It is packed anew where that is needed.
@@ -273,7 +273,7 @@ class Holder:
             return False
         changes: dict[str, Any] = {"rows": rows}
         if not ranked or shard.worker != self.name:
-            changes |= {"worker": self.name, "place": place(), "since": Now()}
+            changes |= {"worker": self.name, "place": state_folder_id(), "since": Now()}
         RankingShard.objects.filter(pk=shard.pk).update(**changes)
         if not ranked:
             self._ranked[shard.pk] = shard
@@ -294,7 +294,7 @@ class Holder:
         """Remove the files of shards that a process with another state folder ranks."""
         for shard in shards:
             folder = self._folder(shard)
-            if shard.worker and shard.place != place() and shard.pk not in self._ranked:
+            if shard.worker and shard.place != state_folder_id() and shard.pk not in self._ranked:
                 with suppress(FileNotFoundError):
                     if folder.exists():
                         shutil.rmtree(folder)

@@ -33,8 +33,8 @@ from extras.sharding.settings import shard_settings
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.corpus_filter import CorpusFilter
 from retrieval.ranking.rankers import Ranker, Scan
-from retrieval.ranking.reading import Span, partition, within
-from retrieval.ranking.scan import Halves, Place, Rows, Scores, ranked
+from retrieval.ranking.reading import Span, id_range_condition, partition_name
+from retrieval.ranking.scan import Halves, Rows, ScoredImage, Scores, sort_by_score
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def array_of(text: str, kind: type) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), kind)
 
 
-def places_of(lists: Sequence[Sequence[Place]]) -> list[tuple[Rows, Scores]]:
+def places_of(lists: Sequence[Sequence[ScoredImage]]) -> list[tuple[Rows, Scores]]:
     """Rankings as the image ids (n,) and the scores (n,) of each."""
     return [
         (np.array([one[0] for one in found], np.int64), np.array([one[1] for one in found]))
@@ -126,17 +126,17 @@ def rank_by_shards(
     model: EmbeddingModel,
     queries: Halves,
     limit: int | None,
-    narrow: CorpusFilter,
+    corpus_filter: CorpusFilter,
     behind: tuple[float, int] | None,
     scan: Scan,
-) -> list[list[Place]] | None:
+) -> list[list[ScoredImage]] | None:
     """Return the rankings by the model's shards; None if they can't rank.
 
     `scan` ranks a query (d,) within a filter by the database.
     """
     # What was never packed yet is not waited for.
     shards = list(shards_as_cut().filter(model=model).exclude(worker=""))
-    lists: list[list[Place]] = []
+    lists: list[list[ScoredImage]] = []
     try:
         if limit is None or limit > _PLACES_AT_ONCE:
             raise ShardsUnusable("so many places are not sent")
@@ -151,14 +151,14 @@ def rank_by_shards(
                     "moment": moment,
                     "queries": text_of(some),
                     "limit": limit,
-                    "species_ids": [*(narrow.species_ids or ())],
-                    "created_before": narrow.created_before,
-                    "corpus_at": narrow.corpus_at,
+                    "species_ids": [*(corpus_filter.species_ids or ())],
+                    "created_before": corpus_filter.created_before,
+                    "corpus_at": corpus_filter.corpus_at,
                     "behind": behind,
                 }
                 answers = _answers(shards, question)
                 gaps = _gaps([span_of(shard) for shard in shards if shard.pk in answers])
-                found = [*answers.values(), *_scanned(model, some, narrow, gaps, scan)]
+                found = [*answers.values(), *_scanned(model, some, corpus_filter, gaps, scan)]
                 held = sum(one.embedded for one in found), sum(one.fingerprint for one in found)
                 if held != (embedded, fingerprint):
                     _send(shards, CHECK, {})
@@ -171,12 +171,12 @@ def rank_by_shards(
     return lists
 
 
-def merged(answers: Sequence[Answer], limit: int) -> list[list[Place]]:
+def merged(answers: Sequence[Answer], limit: int) -> list[list[ScoredImage]]:
     """The first `limit` places of all answers, for each query."""
     lists = []
     for own in zip(*(one.lists for one in answers), strict=True):
         ids, scores = map(np.concatenate, zip(*own, strict=True))
-        lists.append(ranked(ids, scores, limit=limit))
+        lists.append(sort_by_score(ids, scores, limit=limit))
     return lists
 
 
@@ -265,24 +265,28 @@ def _gaps(covered: Sequence[Span]) -> list[Span]:
 
 
 def _scanned(
-    model: EmbeddingModel, queries: Halves, narrow: CorpusFilter, gaps: Sequence[Span], scan: Scan
+    model: EmbeddingModel,
+    queries: Halves,
+    corpus_filter: CorpusFilter,
+    gaps: Sequence[Span],
+    scan: Scan,
 ) -> Iterator[Answer]:
     """What the database has in these ranges."""
     for gap in gaps:
         embedded, fingerprint = embeddings_in(model, gap)
         if embedded:
-            lists = [scan(query, replace(narrow, images=gap)) for query in queries]
+            lists = [scan(query, replace(corpus_filter, images=gap)) for query in queries]
             yield Answer(embedded, fingerprint, places_of(lists))
 
 
 def embeddings_in(model: EmbeddingModel, images: Span) -> tuple[int, int]:
     """How many embeddings of these images the database has, and the sum of their marks."""
-    inside, span = within(images)
+    inside, span = id_range_condition(images)
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*),"
             " coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0)::text"
-            f" FROM {partition(model)} e WHERE true{inside}",
+            f" FROM {partition_name(model)} e WHERE true{inside}",
             span,
         )
         embedded, fingerprint = cursor.fetchone()

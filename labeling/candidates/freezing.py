@@ -31,7 +31,7 @@ from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vector, text_vectors
 from retrieval.flags.services import withdrawals_freeze
 from retrieval.ranking.batches import vectors_at_once
-from retrieval.ranking.scan import Place
+from retrieval.ranking.scan import ScoredImage
 from retrieval.ranking.selectors import (
     CorpusCounts,
     corpus_counts,
@@ -64,9 +64,9 @@ class _Ranked:
     frozen_at: datetime
     counts: CorpusCounts
     depth: int
-    rankings: Sequence[Sequence[Place]]
+    rankings: Sequence[Sequence[ScoredImage]]
     """Each model's, best first."""
-    order: Sequence[Place]
+    order: Sequence[ScoredImage]
     """The rankings fused; with one model, its ranking."""
 
 
@@ -185,11 +185,11 @@ def _ranked_alone(requested: CandidateList, models: Sequence[EmbeddingModel]) ->
     return _Ranked(requested, models, vectors, frozen_at, counts, depth, rankings, order)
 
 
-def _order(rankings: Sequence[Sequence[Place]]) -> Sequence[Place]:
+def _order(rankings: Sequence[Sequence[ScoredImage]]) -> Sequence[ScoredImage]:
     return rankings[0] if len(rankings) == 1 else fused(_ids(rankings))
 
 
-def _ids(rankings: Sequence[Sequence[Place]]) -> list[list[int]]:
+def _ids(rankings: Sequence[Sequence[ScoredImage]]) -> list[list[int]]:
     return [[image_id for image_id, _ in ranking] for ranking in rankings]
 
 
@@ -289,7 +289,7 @@ def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
     return frozen
 
 
-def _rows(frozen: CandidateList, ranked: _Ranked) -> Sequence[Place]:
+def _rows(frozen: CandidateList, ranked: _Ranked) -> Sequence[ScoredImage]:
     """The rows of a list; stores the rankings of a pooled list. The caller locks its query."""
     if not frozen.pool_models:
         return ranked.order

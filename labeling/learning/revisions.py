@@ -40,7 +40,7 @@ from retrieval.corpus.counts import withdrawal_condition
 from retrieval.corpus.models import ImageTakedown, ImageWithdrawal
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import withdrawals_freeze
-from retrieval.ranking.reading import ids_by
+from retrieval.ranking.reading import read_ids
 from retrieval.ranking.scan import Halves, Rows, Scores
 from retrieval.ranking.selectors import image_products, image_vectors
 
@@ -238,7 +238,7 @@ def _judged(candidate_list: CandidateList, size: int, annotator: Any, last_event
 def _pool_at(candidate_list: CandidateList, size: int, moment: datetime) -> _Pool:
     """The first `size` images of a list that weren't withdrawn at a moment."""
     condition, values = withdrawal_condition(moment)
-    withdrawn = ids_by(
+    withdrawn = read_ids(
         f"SELECT c.rank::bigint FROM {ImageWithdrawal._meta.db_table} w"
         f" JOIN {Candidate._meta.db_table} c ON c.list_id = %s AND c.image_id = w.image_id"
         f" WHERE {condition} AND c.rank <= %s",
@@ -256,7 +256,7 @@ def _pool(list_id: int, _checksum: str, size: int, withdrawn: tuple[int, ...]) -
     """
     candidate_list = CandidateList.objects.select_related("embedding_model").get(pk=list_id)
     model, text = _basis(candidate_list)
-    image_ids = ids_by(
+    image_ids = read_ids(
         f"SELECT image_id FROM {Candidate._meta.db_table}"
         " WHERE list_id = %s AND rank <= %s ORDER BY rank",
         [list_id, size],

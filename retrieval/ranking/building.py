@@ -22,20 +22,27 @@ from core.errors import Conflict
 from core.files import whole_file
 from retrieval.embedding.embedding_models import embedding_model_freeze
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking.current import State, read_state
+from retrieval.ranking.current import MatrixState, read_state
 from retrieval.ranking.files import (
     KINDS,
     Manifest,
-    Mapped,
+    MappedMatrix,
     MatrixDamaged,
     MatrixUnusable,
     Run,
-    Stored,
+    StoredFile,
     folder_of,
     sole_writer,
     tidy,
 )
-from retrieval.ranking.reading import Chunk, Span, ids_by, partition, read_embeddings, within
+from retrieval.ranking.reading import (
+    Chunk,
+    Span,
+    id_range_condition,
+    partition_name,
+    read_embeddings,
+    read_ids,
+)
 from retrieval.ranking.scan import Rows, ids_of, moments_of, vectors_of
 
 MOST_RUNS: Final = 16
@@ -54,7 +61,7 @@ class MatrixRefused(Conflict):
     """A matrix can't be packed; the message is for people."""
 
 
-class _Stopped(Exception):
+class _PackingStopped(Exception):
     """The caller ended the packing."""
 
 
@@ -76,25 +83,25 @@ def pack(
         if not held:
             return None
         tidy(folder)
-        base = None if rebuild else _present(model, images, folder)
+        base = None if rebuild else _open_present(model, images, folder)
         watermark = microseconds(embedding_model_freeze(model=model))
         with connection.cursor() as cursor:
             # Removals that aren't visible yet have this transaction id or a later one.
             cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
             xmin = cursor.fetchone()[0]
         state = None if base is None else read_state(model, base)
-        if base is None or state is None or _is_worn(base, state):
+        if base is None or state is None or _needs_rebuild(base, state):
             base = state = None
         elif not state.newer and not len(state.removed):
             return 0
         total = _count(model, images) if state is None else state.newer
         _require_room(model, folder, total)
-        known = Manifest.load(folder)
-        number = 1 if known is None else known.next_run
+        earlier = Manifest.load(folder)
+        number = 1 if earlier is None else earlier.next_run
         chunks = _chunks(model, images, None if base is None else base.manifest, watermark)
         try:
             run, fingerprint = _write_run(folder, number, chunks, total, go_on)
-        except _Stopped:
+        except _PackingStopped:
             return None
         runs, removed, live = (run,) if run.rows else (), None, run.rows
         if base is not None and state is not None:
@@ -118,18 +125,18 @@ def pack(
         return run.rows
 
 
-def _present(model: EmbeddingModel, images: Span | None, folder: Path) -> Mapped | None:
-    """The matrix that the folder has; None where it is of something else, or files changed."""
+def _open_present(model: EmbeddingModel, images: Span | None, folder: Path) -> MappedMatrix | None:
+    """The matrix in the folder; None where there is none of these images, or its files changed."""
     manifest = Manifest.load(folder)
     if manifest is None or not manifest.is_of(model, images):
         return None
     try:
-        return Mapped.open(folder, manifest)
+        return MappedMatrix.open(folder, manifest)
     except MatrixDamaged:
         return None
 
 
-def _is_worn(base: Mapped, state: State) -> bool:
+def _needs_rebuild(base: MappedMatrix, state: MatrixState) -> bool:
     """Whether a matrix is to be read again rather than extended."""
     removed = len(base.removed) + len(state.removed)
     runs = len(base.manifest.runs) + bool(state.newer)
@@ -151,12 +158,12 @@ def _chunks(
 ) -> Iterator[Chunk]:
     """Yield what was stored up to the watermark, since that of `base`, by ascending image id."""
     size = max(256, CHUNK_BYTES // (2 * model.dimension))
-    inside, span = within(images)
+    inside, span = id_range_condition(images)
     where, values = f"e.created_at <= %s{inside}", [moment_of(watermark), *span]
     if base is None:
         # Without statistics the search for newer rows would be planned as a scan.
         with connection.cursor() as cursor:
-            cursor.execute(f"ANALYZE {partition(model)} (model_id, image_id, created_at)")
+            cursor.execute(f"ANALYZE {partition_name(model)} (model_id, image_id, created_at)")
         chunk = read_embeddings(model, where, values, limit=size)
         while len(chunk.image_ids):
             yield chunk
@@ -166,10 +173,11 @@ def _chunks(
             )
         return
     where, values = f"{where} AND e.created_at > %s", [*values, moment_of(base.watermark)]
-    ids = np.sort(ids_by(f"SELECT e.image_id FROM {partition(model)} e WHERE {where}", values))
+    query = f"SELECT e.image_id FROM {partition_name(model)} e WHERE {where}"
+    ids = np.sort(read_ids(query, values))
     for start in range(0, len(ids), size):
-        some = ids[start : start + size].tolist()
-        chunk = read_embeddings(model, f"{where} AND e.image_id = ANY(%s)", [*values, some])
+        batch = ids[start : start + size].tolist()
+        chunk = read_embeddings(model, f"{where} AND e.image_id = ANY(%s)", [*values, batch])
         if len(chunk.image_ids):
             yield chunk
 
@@ -177,7 +185,10 @@ def _chunks(
 def _write_run(
     folder: Path, number: int, chunks: Iterator[Chunk], total: int, go_on: GoOn
 ) -> tuple[Run, int]:
-    """Write the files of a run; returns it with the sum of its rows' marks. Raises _Stopped."""
+    """Write the files of a run; returns it with the sum of its rows' marks.
+
+    Raises _PackingStopped.
+    """
     names = {kind: f"{number:06d}.{kind}" for kind in KINDS}
     rows = fingerprint = 0
     with ExitStack() as stack:
@@ -189,25 +200,27 @@ def _write_run(
             rows += len(chunk.image_ids)
             fingerprint += chunk.fingerprint
             if not go_on(rows, max(total, rows)):
-                raise _Stopped
-    return Run(rows, **{kind: Stored.at(folder, name) for kind, name in names.items()}), fingerprint
+                raise _PackingStopped
+    written = {kind: StoredFile.at(folder, name) for kind, name in names.items()}
+    return Run(rows, **written), fingerprint
 
 
-def _write_removed(folder: Path, number: int, rows: Rows) -> Stored | None:
+def _write_removed(folder: Path, number: int, rows: Rows) -> StoredFile | None:
     """Write which rows of the whole matrix were removed; None for none."""
     if not len(rows):
         return None
     name = f"{number:06d}.removed"
     with whole_file(folder / name) as file:
         file.write(rows.data)
-    return Stored.at(folder, name)
+    return StoredFile.at(folder, name)
 
 
 def _count(model: EmbeddingModel, images: Span | None) -> int:
-    inside, span = within(images)
+    inside, span = id_range_condition(images)
     with connection.cursor() as cursor:
         if span:
-            cursor.execute(f"SELECT count(*) FROM {partition(model)} e WHERE true{inside}", span)
+            table = partition_name(model)
+            cursor.execute(f"SELECT count(*) FROM {table} e WHERE true{inside}", span)
         else:
             cursor.execute(
                 "SELECT embedded FROM retrieval_embeddingcount WHERE model_id = %s", [model.pk]
@@ -228,26 +241,28 @@ def verify_matrix(
     if manifest is None:
         return ["there is no matrix"]
     try:
-        mapped = Mapped.open(folder, manifest)
+        mapped = MappedMatrix.open(folder, manifest)
         state = read_state(model, mapped)
     except (MatrixDamaged, MatrixUnusable) as error:
         return [str(error)]
     stored = _count(model, images)
-    found = [state.misfit] if state.misfit else []
+    problems = [state.misfit] if state.misfit else []
     if images and state.embedded != stored:
-        found.append(f"it holds {state.embedded} embeddings where the database has {stored}")
-    gone = np.union1d(mapped.removed, state.removed)
-    live = np.setdiff1d(np.arange(manifest.rows), gone, assume_unique=True)
+        problems.append(f"it holds {state.embedded} embeddings where the database has {stored}")
+    removed = np.union1d(mapped.removed, state.removed)
+    live = np.setdiff1d(np.arange(manifest.rows), removed, assume_unique=True)
     for start in range(0, len(live), _CHECKED):
         progress(start, len(live))
-        different = _differing(model, mapped, live[start : start + _CHECKED])
+        different = _different_rows(model, mapped, live[start : start + _CHECKED])
         if len(different):
-            such = ", ".join(map(str, ids_of(mapped.parts, different[:5]).tolist()))
-            found.append(f"{len(different)} embeddings differ, such as those of the images {such}")
-    return found
+            some = ", ".join(map(str, ids_of(mapped.parts, different[:5]).tolist()))
+            problems.append(
+                f"{len(different)} embeddings differ, such as those of the images {some}"
+            )
+    return problems
 
 
-def _differing(model: EmbeddingModel, mapped: Mapped, rows: Rows) -> Rows:
+def _different_rows(model: EmbeddingModel, mapped: MappedMatrix, rows: Rows) -> Rows:
     """Return those of these rows, ascending, that are missing or differ in the database."""
     parts = mapped.parts
     image_ids, moments = ids_of(parts, rows), moments_of(parts, rows)
@@ -258,10 +273,10 @@ def _differing(model: EmbeddingModel, mapped: Mapped, rows: Rows) -> Rows:
     )
     if not len(stored.image_ids):
         return rows
-    places = np.searchsorted(stored.image_ids, image_ids)
-    places[places == len(stored.image_ids)] = 0
-    same: NDArray[np.bool_] = stored.image_ids[places] == image_ids
-    same &= stored.moments[places] == moments
-    ours, theirs = vectors_of(parts, rows), stored.vectors[places]
+    at = np.searchsorted(stored.image_ids, image_ids)
+    at[at == len(stored.image_ids)] = 0
+    same: NDArray[np.bool_] = stored.image_ids[at] == image_ids
+    same &= stored.moments[at] == moments
+    ours, theirs = vectors_of(parts, rows), stored.vectors[at]
     same &= (ours.view(np.int16) == theirs.view(np.int16)).all(axis=1)
     return rows[~same]

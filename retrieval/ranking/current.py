@@ -11,8 +11,14 @@ from django.db import connection
 from core.binary_copy import moment_of
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.corpus_filter import CorpusFilter
-from retrieval.ranking.files import Mapped, MatrixUnusable, open_matrix
-from retrieval.ranking.reading import Chunk, Span, partition, read_embeddings, within
+from retrieval.ranking.files import MappedMatrix, MatrixUnusable, open_matrix
+from retrieval.ranking.reading import (
+    Chunk,
+    Span,
+    id_range_condition,
+    partition_name,
+    read_embeddings,
+)
 from retrieval.ranking.scan import Part, Rows, ids_of, moments_of, rows_of
 
 TAIL_BYTES: Final = 64 << 20
@@ -43,7 +49,7 @@ WHERE m.id = %s
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class State:
+class MatrixState:
     """A matrix compared with the database at one moment."""
 
     newer: int
@@ -59,21 +65,21 @@ class State:
     fingerprint: int
     """The sum of their marks."""
     misfit: str
-    """Why the files don't match the database up to the watermark; empty if they do. The numbers of
-    some images' matrix are compared by who asks for all images.
+    """Why the files don't match the database up to the watermark; empty if they do. For the matrix
+    of some images the numbers aren't compared here, but by the caller, for all images together.
     """
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Current:
+class CurrentMatrix:
     """A matrix that matches the database at one moment."""
 
-    mapped: Mapped
+    mapped: MappedMatrix
     parts: tuple[Part, ...]
     """The matrix's parts, and one of newer embeddings."""
     removed: Rows
     """Rows that were removed, ascending."""
-    state: State
+    state: MatrixState
 
     @property
     def lag(self) -> int:
@@ -81,16 +87,18 @@ class Current:
         return self.state.newer + len(self.state.removed)
 
 
-def current_matrix(model: EmbeddingModel, *, narrow: CorpusFilter | None = None) -> Current:
+def current_matrix(
+    model: EmbeddingModel, *, corpus_filter: CorpusFilter | None = None
+) -> CurrentMatrix:
     """Return the model's matrix, or that of the filter's images, with the changes since it was
     packed.
 
     Raises MatrixUnusable if the database must rank.
     """
-    narrow = narrow or CorpusFilter()
-    mapped = open_matrix(model, narrow.images)
+    corpus_filter = corpus_filter or CorpusFilter()
+    mapped = open_matrix(model, corpus_filter.images)
     for _ in range(_ATTEMPTS):
-        state = read_state(model, mapped, narrow=narrow)
+        state = read_state(model, mapped, corpus_filter=corpus_filter)
         if state.misfit:
             raise MatrixUnusable(state.misfit)
         if state.newer * 2 * model.dimension > TAIL_BYTES:
@@ -98,7 +106,7 @@ def current_matrix(model: EmbeddingModel, *, narrow: CorpusFilter | None = None)
         tail = _tail(model, mapped, state)
         if tail is not None:
             removed = np.union1d(mapped.removed, state.removed)
-            return Current(mapped, (*mapped.parts, *tail), removed, state)
+            return CurrentMatrix(mapped, (*mapped.parts, *tail), removed, state)
     raise MatrixUnusable("embeddings come too fast")
 
 
@@ -107,22 +115,22 @@ def lag_of(model: EmbeddingModel, images: Span | None = None) -> tuple[int, int]
 
     Raises MatrixUnusable if the database must rank.
     """
-    current = current_matrix(model, narrow=CorpusFilter(images=images))
+    current = current_matrix(model, corpus_filter=CorpusFilter(images=images))
     return current.lag, current.mapped.manifest.rows
 
 
 def read_state(
-    model: EmbeddingModel, mapped: Mapped, *, narrow: CorpusFilter | None = None
-) -> State:
+    model: EmbeddingModel, mapped: MappedMatrix, *, corpus_filter: CorpusFilter | None = None
+) -> MatrixState:
     """Compare a matrix with the database.
 
     Raises MatrixUnusable if the model was deleted.
     """
     manifest = mapped.manifest
-    withdrawn, values = (narrow or CorpusFilter()).withdrawn()
-    inside, span = within(manifest.images)
+    withdrawn, values = (corpus_filter or CorpusFilter()).withdrawn()
+    inside, span = id_range_condition(manifest.images)
     statement = _STATE.format(
-        table=partition(model),
+        table=partition_name(model),
         withdrawn=withdrawn,
         within=inside,
         embedded_us=_US.format("embedded_at"),
@@ -140,7 +148,7 @@ def read_state(
         raise MatrixUnusable("the model was deleted")
     removed, removed_fingerprint = _removed(mapped, *(column or [] for column in row[5:8]))
     newer, newer_fingerprint = row[3], int(row[4])
-    state = State(
+    state = MatrixState(
         newer=newer,
         newer_fingerprint=newer_fingerprint,
         removed=removed,
@@ -157,7 +165,7 @@ def read_state(
     return replace(state, misfit=_misfit(state, embedded=row[1], fingerprint=int(row[2])))
 
 
-def _misfit(state: State, *, embedded: int, fingerprint: int) -> str:
+def _misfit(state: MatrixState, *, embedded: int, fingerprint: int) -> str:
     if state.embedded != embedded:
         held, stored = state.embedded - state.newer, embedded - state.newer
         return f"it holds {held} embeddings where the database has {stored}"
@@ -167,7 +175,7 @@ def _misfit(state: State, *, embedded: int, fingerprint: int) -> str:
 
 
 def _removed(
-    mapped: Mapped, image_ids: list[int], moments: list[int], marks: list[int]
+    mapped: MappedMatrix, image_ids: list[int], moments: list[int], marks: list[int]
 ) -> tuple[Rows, int]:
     """Return the rows, ascending, of removed embeddings, and the sum of their marks."""
     mark_of = dict(zip(zip(image_ids, moments, strict=True), marks, strict=True))
@@ -175,12 +183,12 @@ def _removed(
     stored = zip(
         ids_of(mapped.parts, rows).tolist(), moments_of(mapped.parts, rows).tolist(), strict=True
     )
-    found = [mark_of.get(key) for key in stored]
-    gone = np.array([mark is not None for mark in found], np.bool_)
-    return rows[gone], sum(mark for mark in found if mark is not None)
+    marks_of_rows = [mark_of.get(key) for key in stored]
+    removed = np.array([mark is not None for mark in marks_of_rows], np.bool_)
+    return rows[removed], sum(mark for mark in marks_of_rows if mark is not None)
 
 
-def _tail(model: EmbeddingModel, mapped: Mapped, state: State) -> list[Part] | None:
+def _tail(model: EmbeddingModel, mapped: MappedMatrix, state: MatrixState) -> list[Part] | None:
     """Return the embeddings since the matrix was packed, read once per process; None if they don't
     match the state.
     """
@@ -189,7 +197,7 @@ def _tail(model: EmbeddingModel, mapped: Mapped, state: State) -> list[Part] | N
     tail: Chunk | None = mapped.tail
     if tail is None or _key(tail) != (state.newer, state.newer_fingerprint):
         watermark = moment_of(mapped.manifest.watermark)
-        inside, span = within(mapped.manifest.images)
+        inside, span = id_range_condition(mapped.manifest.images)
         tail = read_embeddings(model, f"e.created_at > %s{inside}", [watermark, *span])
         mapped.tail = tail
     if _key(tail) != (state.newer, state.newer_fingerprint):

@@ -55,7 +55,7 @@ class MatrixUnusable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFile:
     """A file that was written once."""
 
     name: str
@@ -64,21 +64,21 @@ class Stored:
     """Its times of change and its inode; others mean that it was touched."""
 
     @classmethod
-    def at(cls, folder: Path, name: str) -> Stored:
+    def at(cls, folder: Path, name: str) -> StoredFile:
         """Describe a file as it is now."""
-        found = os.stat(folder / name)
-        stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-        return cls(name, found.st_size, stamp)
+        status = os.stat(folder / name)
+        stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        return cls(name, status.st_size, stamp)
 
     def untouched(self, folder: Path) -> bool:
         """Whether its size and times are unchanged."""
         try:
-            return Stored.at(folder, self.name) == self
+            return StoredFile.at(folder, self.name) == self
         except FileNotFoundError:
             return False
 
     @classmethod
-    def read(cls, fields: dict[str, Any]) -> Stored:
+    def read(cls, fields: dict[str, Any]) -> StoredFile:
         """A file as the manifest describes it."""
         return cls(**{**fields, "stamp": tuple(fields["stamp"])})
 
@@ -88,19 +88,19 @@ class Run:
     """Rows that were read from the database together, by ascending image id."""
 
     rows: int
-    vectors: Stored
-    ids: Stored
-    moments: Stored
+    vectors: StoredFile
+    ids: StoredFile
+    moments: StoredFile
 
     @classmethod
     def read(cls, fields: dict[str, Any]) -> Run:
         """A run as the manifest describes it."""
-        return cls(fields["rows"], **{kind: Stored.read(fields[kind]) for kind in KINDS})
+        return cls(fields["rows"], **{kind: StoredFile.read(fields[kind]) for kind in KINDS})
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The content of the files, and the moment of the database that it is of."""
+    """What the files hold, and of which moment of the database."""
 
     identity: str
     dimension: int
@@ -115,7 +115,7 @@ class Manifest:
     fingerprint: int
     """The sum of `retrieval_embedding_mark` over them."""
     runs: tuple[Run, ...]
-    removed: Stored | None
+    removed: StoredFile | None
     """Which rows were removed; None where none were."""
     next_run: int
     format: int = FORMAT
@@ -128,7 +128,7 @@ class Manifest:
         return sum(run.rows for run in self.runs)
 
     @property
-    def files(self) -> list[Stored]:
+    def files(self) -> list[StoredFile]:
         """The files of all runs, and that of the removed rows."""
         of_runs = [file for run in self.runs for file in (run.vectors, run.ids, run.moments)]
         return of_runs + ([self.removed] if self.removed else [])
@@ -143,7 +143,7 @@ class Manifest:
             images, removed = fields["images"], fields["removed"]
             read = {
                 "runs": tuple(Run.read(run) for run in fields["runs"]),
-                "removed": removed and Stored.read(removed),
+                "removed": removed and StoredFile.read(removed),
                 "images": images and Span(*images),
             }
             return cls(**fields | read)
@@ -166,7 +166,7 @@ class Manifest:
 
 
 @dataclass(eq=False, slots=True)
-class Mapped:
+class MappedMatrix:
     """A manifest with its files mapped into memory; nothing can be written through them."""
 
     manifest: Manifest
@@ -174,10 +174,10 @@ class Mapped:
     removed: Rows
     """(n,) rows of the whole matrix that were removed, ascending."""
     tail: Any = None
-    """What `current` read of the embeddings that came since."""
+    """The embeddings since then, as `retrieval.ranking.current` has read them."""
 
     @classmethod
-    def open(cls, folder: Path, manifest: Manifest) -> Mapped:
+    def open(cls, folder: Path, manifest: Manifest) -> MappedMatrix:
         """Map the files. Raises MatrixDamaged where one is missing, touched or of another size."""
         touched = manifest.touched(folder)
         if touched:
@@ -204,7 +204,7 @@ def _map(path: Path, kind: type) -> np.ndarray:
         raise MatrixDamaged(f"{path.name} can't be mapped: {error}") from error
 
 
-_opened: dict[Path, tuple[tuple[int, int, int], Mapped]] = {}
+_opened: dict[Path, tuple[tuple[int, int, int], MappedMatrix]] = {}
 _opening = threading.Lock()
 
 
@@ -214,9 +214,9 @@ def folder_of(model: EmbeddingModel, images: Span | None = None) -> Path:
     return whole if images is None else whole / f"{images.first}-{images.last}"
 
 
-def open_matrix(model: EmbeddingModel, images: Span | None = None) -> Mapped:
-    """The model's matrix, or that of these images, mapped once a process and anew when its manifest
-    is.
+def open_matrix(model: EmbeddingModel, images: Span | None = None) -> MappedMatrix:
+    """The model's matrix, or that of these images; each process maps it once, and again when there
+    is another manifest.
 
     Raises MatrixUnusable where there is none, its files were touched since they were written, or
     matrices are switched off.
@@ -235,15 +235,15 @@ def open_matrix(model: EmbeddingModel, images: Span | None = None) -> Mapped:
     raise AssertionError("unreachable")
 
 
-def _open(model: EmbeddingModel, images: Span | None, folder: Path) -> Mapped:
+def _open(model: EmbeddingModel, images: Span | None, folder: Path) -> MappedMatrix:
     try:
-        found = os.stat(folder / MANIFEST)
+        status = os.stat(folder / MANIFEST)
     except FileNotFoundError:
         _opened.pop(folder, None)
         raise MatrixUnusable("it isn't packed", missing=True) from None
-    key = (found.st_mtime_ns, found.st_ino, found.st_size)
-    known, mapped = _opened.get(folder, (None, None))
-    if mapped is not None and known == key:
+    key = (status.st_mtime_ns, status.st_ino, status.st_size)
+    opened_key, mapped = _opened.get(folder, (None, None))
+    if mapped is not None and opened_key == key:
         touched = mapped.manifest.touched(folder)
         if touched:
             raise MatrixDamaged(f"Changed since it was written: {', '.join(touched)}.")
@@ -253,7 +253,7 @@ def _open(model: EmbeddingModel, images: Span | None, folder: Path) -> Mapped:
         raise MatrixDamaged("its manifest can't be read")
     if not manifest.is_of(model, images):
         raise MatrixDamaged("its manifest is of another model")
-    mapped = Mapped.open(folder, manifest)
+    mapped = MappedMatrix.open(folder, manifest)
     _opened[folder] = key, mapped
     return mapped
 

@@ -1,4 +1,4 @@
-"""Jobs that pack matrices, done by a worker of the machine that needs one."""
+"""Jobs that pack matrices; a worker of the machine that needs one does them."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def pack_request(
     matrices are switched off or something else ranks, the model has few embeddings or no newer
     ones, or the last job failed or was canceled within the hour.
     """
-    if not settings.MATRIX or RANKERS or not (rebuild or _worthwhile(model)):
+    if not settings.MATRIX or RANKERS or not (rebuild or _has_work(model)):
         return None
-    params = {"model": model.pk, "place": place(), "rebuild": rebuild}
+    params = {"model": model.pk, "place": state_folder_id(), "rebuild": rebuild}
     with transaction.atomic():
         transaction_lock(lock_key("job_kind"))
         jobs = Job.objects.filter(kind=KIND, params__model=model.pk, params__place=params["place"])
@@ -87,7 +87,7 @@ def pack_request(
         if unfinished is not None:
             return unfinished
         last = jobs.first()
-        if last is not None and last.state != Job.State.DONE and _recent(last):
+        if last is not None and last.state != Job.State.DONE and _ended_recently(last):
             return None
         return job_create(
             kind=KIND, params=params, created_by=created_by, title=f"Pack the matrix of {model}"
@@ -103,7 +103,7 @@ def matrix_rebuild(*, model: EmbeddingModel, created_by: Any) -> Job | None:
         open_matrix(model)
     except MatrixUnusable:
         return None
-    params = {"model": model.pk, "place": place(), "rebuild": True}
+    params = {"model": model.pk, "place": state_folder_id(), "rebuild": True}
     return job_create(
         kind=KIND, params=params, created_by=created_by, title=f"Pack the matrix of {model} anew"
     )
@@ -114,11 +114,11 @@ def _pack_stored(*, model: EmbeddingModel, created_by: Any, **_: Any) -> None:
     pack_request(model=model, created_by=created_by)
 
 
-def _recent(job: Job) -> bool:
+def _ended_recently(job: Job) -> bool:
     return job.finished_at is not None and job.finished_at > timezone.now() - _REST
 
 
-def _worthwhile(model: EmbeddingModel) -> bool:
+def _has_work(model: EmbeddingModel) -> bool:
     try:
         return lag_of(model)[0] > 0
     except MatrixUnusable as error:
@@ -128,7 +128,7 @@ def _worthwhile(model: EmbeddingModel) -> bool:
 
 def pack_step(job: Job, deadline: float) -> bool:
     """Pack the matrix in one slice; True when it is up to date, or nearly."""
-    if job.params["place"] != place():
+    if job.params["place"] != state_folder_id():
         return _wait(job, "No worker runs where the matrix was asked for.")
     model = EmbeddingModel.objects.filter(pk=job.params["model"]).first()
     if model is None:
@@ -164,7 +164,7 @@ def _wait(job: Job, text: str) -> bool:
     return False
 
 
-def place() -> str:
+def state_folder_id() -> str:
     """Return a unique name of this state folder, which requester and worker must share."""
     path = Path(settings.VAR_DIR) / "place"
     try:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.corpus_filter import CorpusFilter
-from retrieval.ranking.scan import Halves, Place
+from retrieval.ranking.scan import Halves, ScoredImage
 
-Scan = Callable[[Halves, CorpusFilter], list[Place]]
+Scan = Callable[[Halves, CorpusFilter], list[ScoredImage]]
 """Ranks by the database, for a query (d,) and a filter."""
 
 
@@ -20,7 +20,7 @@ class Ranker(NamedTuple):
     """Whether it ranks by the model now, without the database."""
     rank: Callable[
         [EmbeddingModel, Halves, int | None, CorpusFilter, tuple[float, int] | None, Scan],
-        list[list[Place]] | None,
+        list[list[ScoredImage]] | None,
     ]
     """Takes a model, queries (q, d), a limit, a filter, the place to go on behind, and a scan for a
     part of the corpus. Returns the rankings, or None if the database must rank."""

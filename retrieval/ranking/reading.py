@@ -35,19 +35,19 @@ class Span(NamedTuple):
     """Included."""
 
 
-def within(images: Span | None, column: str = "e.image_id") -> tuple[str, list[int]]:
+def id_range_condition(images: Span | None, column: str = "e.image_id") -> tuple[str, list[int]]:
     """A condition in SQL on a column of image ids, with AND before it, and its values; none for the
     whole corpus (None).
     """
     return ("", []) if images is None else (f" AND {column} BETWEEN %s AND %s", [*images])
 
 
-def partition(model: EmbeddingModel) -> str:
+def partition_name(model: EmbeddingModel) -> str:
     """The table of one model's embeddings."""
     return f"retrieval_embedding_{int(model.pk)}"
 
 
-def ids_by(query: str, values: Sequence[Any]) -> Rows:
+def read_ids(query: str, values: Sequence[Any]) -> Rows:
     """Return the integers (n,) in the single column of a query."""
     return copied_rows(query, values, ["value"])["value"].astype(np.int64)
 
@@ -58,7 +58,7 @@ def read_embeddings(
     """Return the first `limit` embeddings `e`, by image id, that meet a condition in SQL."""
     rows = copied_rows(
         "SELECT e.image_id, e.created_at, retrieval_embedding_mark(e.image_id, e.created_at),"
-        f" e.vector FROM {partition(model)} e WHERE {where} ORDER BY e.image_id LIMIT %s",
+        f" e.vector FROM {partition_name(model)} e WHERE {where} ORDER BY e.image_id LIMIT %s",
         [*values, limit],
         ["image_id", "created_at", "mark"],
         dimension=model.dimension,

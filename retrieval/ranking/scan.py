@@ -26,7 +26,7 @@ Halves = NDArray[np.float16]
 Singles = NDArray[np.float32]
 Scores = NDArray[np.float64]
 Rows = NDArray[np.int64]
-Place = tuple[int, float]
+ScoredImage = tuple[int, float]
 Product = Callable[[Halves], NDArray[Any]]
 
 LONGEST_QUERY: Final = 8.0
@@ -58,7 +58,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Eligible:
+class RowFilter:
     """Which rows may be in a ranking."""
 
     without: Rows
@@ -113,40 +113,40 @@ def scores_at(parts: Sequence[Part], query: Halves, rows: Rows) -> Scores:
     buffer = np.empty((min(EXACT_ROWS, len(rows)), len(query)), np.float16)
     for part, own in _by_part(parts, rows):
         for start in range(0, len(own), EXACT_ROWS):
-            some = own[start : start + EXACT_ROWS]
-            vectors = np.take(part.vectors, some, axis=0, out=buffer[: len(some)], mode="clip")
+            block = own[start : start + EXACT_ROWS]
+            vectors = np.take(part.vectors, block, axis=0, out=buffer[: len(block)], mode="clip")
             scores.append(exact_scores(vectors, query))
     return np.concatenate(scores)
 
 
 def rank_rows(
-    parts: Sequence[Part], queries: Halves, *, limit: int, eligible: Eligible
-) -> list[list[Place]]:
+    parts: Sequence[Part], queries: Halves, *, limit: int, row_filter: RowFilter
+) -> list[list[ScoredImage]]:
     """The first `limit` (image id, score) for each of the queries (q, d), ties by image id.
 
     Raises ImpreciseProduct.
     """
     with ThreadPoolExecutor(min(8, cores())) as pool:
-        chosen = _choose(pool, parts, queries, limit, eligible)
+        chosen = _choose(pool, parts, queries, limit, row_filter)
 
-        def rank(number: int) -> list[Place]:
+        def rank(number: int) -> list[ScoredImage]:
             rows, fast = chosen[number].result()
             scores = scores_at(parts, queries[number], rows)
             if not (np.abs(scores - fast) <= error_bound(queries[number])).all():
                 raise ImpreciseProduct
-            return ranked(ids_of(parts, rows), scores, limit=limit, behind=eligible.behind)
+            return sort_by_score(ids_of(parts, rows), scores, limit=limit, behind=row_filter.behind)
 
         return list(pool.map(rank, range(len(queries))))
 
 
-def ranked(
+def sort_by_score(
     image_ids: Rows, scores: Scores, *, limit: int | None, behind: tuple[float, int] | None = None
-) -> list[Place]:
+) -> list[ScoredImage]:
     """The first `limit` (image id, score) by falling score, ties by image id, behind a place."""
     if behind is not None:
         score, image_id = behind
-        kept = (scores < score) | ((scores == score) & (image_ids > image_id))
-        image_ids, scores = image_ids[kept], scores[kept]
+        behind_it = (scores < score) | ((scores == score) & (image_ids > image_id))
+        image_ids, scores = image_ids[behind_it], scores[behind_it]
     order = np.lexsort((image_ids, -scores))[:limit]
     return list(zip(image_ids[order].tolist(), scores[order].tolist(), strict=True))
 
@@ -171,16 +171,16 @@ def vectors_of(parts: Sequence[Part], rows: Rows) -> Halves:
 def rows_of(parts: Sequence[Part], image_ids: Rows) -> Rows:
     """The rows of images, ascending; an image that was stored again has several."""
     wanted = np.unique(image_ids)
-    found = [np.empty(0, np.int64)]
+    rows = [np.empty(0, np.int64)]
     for part in parts:
-        places = np.searchsorted(part.image_ids, wanted)
-        inside = places < len(part.image_ids)
-        places, those = places[inside], wanted[inside]
-        found.append(part.first + places[part.image_ids[places] == those])
-    return np.concatenate(found)
+        at = np.searchsorted(part.image_ids, wanted)
+        inside = at < len(part.image_ids)
+        at, ids = at[inside], wanted[inside]
+        rows.append(part.first + at[part.image_ids[at] == ids])
+    return np.concatenate(rows)
 
 
-class _Best:
+class _Candidates:
     """The rows that may be among the first `limit` of a query, of those that were added."""
 
     def __init__(self, bound: float, limit: int, behind: tuple[float, int] | None) -> None:
@@ -188,11 +188,11 @@ class _Best:
         self._ceiling = np.inf if behind is None else behind[0]
         # Rows that may not be in the ranking have a score of minus infinity.
         self._floor = np.finfo(np.float32).min
-        self._found = [(np.empty(0, np.int64), np.empty(0, np.float32))]
+        self._added = [(np.empty(0, np.int64), np.empty(0, np.float32))]
 
     def add(self, scores: Singles, *, own: slice | Rows, first: int) -> None:
         """Take in the fast scores (n,) of a part's own rows; its first is the matrix's `first`."""
-        if len(self._found) == 1 and self._ceiling == np.inf:
+        if len(self._added) == 1 and self._ceiling == np.inf:
             # Most of the first rows would be taken in to be cut away at once.
             self._raise_floor(scores)
         hits = np.flatnonzero(scores >= self._floor)
@@ -201,49 +201,53 @@ class _Best:
             near = chosen <= self._ceiling + self._bound
             hits, chosen = hits[near], chosen[near]
         rows = hits + own.start if isinstance(own, slice) else own[hits]
-        self._found.append((rows + first, chosen))
-        if sum(len(rows) for rows, _ in self._found) > self._room:
+        self._added.append((rows + first, chosen))
+        if sum(len(rows) for rows, _ in self._added) > self._room:
             rows, _ = self.result()
             # Where many are as good as the last place, more room keeps it from being cut each time.
             self._room = max(self._room, 2 * len(rows))
 
-    def _raise_floor(self, sure: Singles) -> None:
-        """So many rows with such fast scores (n,) will be in the ranking if they suffice."""
-        if len(sure) >= self._limit:
-            last = len(sure) - self._limit
-            floor = np.float32(np.partition(sure, last)[last] - 2 * self._bound)
+    def _raise_floor(self, scores: Singles) -> None:
+        """Raise the least score by rows that can be in the ranking, with these fast scores (n,)."""
+        if len(scores) >= self._limit:
+            last = len(scores) - self._limit
+            floor = np.float32(np.partition(scores, last)[last] - 2 * self._bound)
             self._floor = max(self._floor, np.nextafter(floor, np.float32(-np.inf)))
 
     def result(self) -> tuple[Rows, Singles]:
         """The rows (n,), in the order in which they were added, and their fast scores (n,)."""
-        rows, scores = map(np.concatenate, zip(*self._found, strict=True))
-        # A row that may be before the place that the ranking goes on behind is no sure one.
+        rows, scores = map(np.concatenate, zip(*self._added, strict=True))
+        # Rows that may come before the place behind which the ranking goes on don't count.
         self._raise_floor(scores[scores < self._ceiling - self._bound])
         kept = scores >= self._floor
-        self._found = [(rows[kept], scores[kept])]
-        return self._found[0]
+        self._added = [(rows[kept], scores[kept])]
+        return self._added[0]
 
 
 def _choose(
-    pool: ThreadPoolExecutor, parts: Sequence[Part], queries: Halves, limit: int, eligible: Eligible
-) -> list[_Best]:
-    """For each query what may be in its ranking."""
-    bests = [_Best(error_bound(query), limit, eligible.behind) for query in queries]
+    pool: ThreadPoolExecutor,
+    parts: Sequence[Part],
+    queries: Halves,
+    limit: int,
+    row_filter: RowFilter,
+) -> list[_Candidates]:
+    """For each query the rows that may be in its ranking."""
+    candidates = [_Candidates(error_bound(query), limit, row_filter.behind) for query in queries]
     product = fast_product(queries)
     size = max(1, min(CHUNK_ROWS, _CHUNK_SCORES // len(queries)))
-    for part, own in _chunks(parts, eligible, size):
+    for part, own in _chunks(parts, row_filter, size):
         count = own.stop - own.start if isinstance(own, slice) else len(own)
         scores = np.empty((len(queries), count), np.float32)
 
         list(pool.map(partial(_fill, product, part, own, scores), range(0, count, PIECE_ROWS)))
         if isinstance(own, slice):
             first, last = part.first + own.start, part.first + own.stop
-            out = eligible.without[slice(*np.searchsorted(eligible.without, [first, last]))]
+            out = row_filter.without[slice(*np.searchsorted(row_filter.without, [first, last]))]
             scores[:, out - first] = -np.inf
-        if eligible.until is not None:
-            scores[:, part.moments[own] > eligible.until] = -np.inf
-        list(pool.map(partial(_Best.add, own=own, first=part.first), bests, scores))
-    return bests
+        if row_filter.until is not None:
+            scores[:, part.moments[own] > row_filter.until] = -np.inf
+        list(pool.map(partial(_Candidates.add, own=own, first=part.first), candidates, scores))
+    return candidates
 
 
 def _fill(product: Product, part: Part, own: slice | Rows, scores: Singles, start: int) -> None:
@@ -257,7 +261,7 @@ def _fill(product: Product, part: Part, own: slice | Rows, scores: Singles, star
 
 
 def fast_product(queries: Halves) -> Product:
-    """What gives the fast scores (n, q) of vectors (n, d) for the queries (q, d)."""
+    """A function that returns the fast scores (n, q) of vectors (n, d) for the queries (q, d)."""
     if len(queries) == 1:
         return lambda vectors: np.asarray(numkong.cdist(vectors, queries, "dot"))
     packed = numkong.dots_pack(queries, "float16")
@@ -265,22 +269,22 @@ def fast_product(queries: Halves) -> Product:
 
 
 def _chunks(
-    parts: Sequence[Part], eligible: Eligible, size: int
+    parts: Sequence[Part], row_filter: RowFilter, size: int
 ) -> Iterator[tuple[Part, slice | Rows]]:
-    """Rows that are looked at together, numbered within their part."""
-    if eligible.within is None:
+    """Yield parts with the rows to score together, numbered within the part."""
+    if row_filter.within is None:
         for part in parts:
             for start in range(0, len(part.image_ids), size):
                 yield part, slice(start, min(start + size, len(part.image_ids)))
         return
-    rows = np.setdiff1d(eligible.within, eligible.without, assume_unique=True)
+    rows = np.setdiff1d(row_filter.within, row_filter.without, assume_unique=True)
     for part, own in _by_part(parts, rows):
         for start in range(0, len(own), size):
             yield part, own[start : start + size]
 
 
 def _by_part(parts: Sequence[Part], rows: Rows) -> Iterator[tuple[Part, Rows]]:
-    """Each part that has some of the rows, with their numbers in it."""
+    """Yield each part that has some of the rows, with their numbers in it."""
     for part in parts:
         first, last = np.searchsorted(rows, [part.first, part.first + len(part.image_ids)])
         if last > first:

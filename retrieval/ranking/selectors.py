@@ -18,28 +18,28 @@ from core.binary_copy import microseconds
 from core.sql import copied_rows
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.unit_rows import half_rounded
-from retrieval.ranking.corpus_filter import CorpusFilter, embedded_and_not
-from retrieval.ranking.current import Current, current_matrix, lag_of
+from retrieval.ranking.corpus_filter import CorpusFilter, count_embedded
+from retrieval.ranking.current import CurrentMatrix, current_matrix, lag_of
 from retrieval.ranking.files import MatrixUnusable
 from retrieval.ranking.matrices import matrix_request, should_repack
 from retrieval.ranking.rankers import RANKERS
-from retrieval.ranking.reading import ids_by, partition
+from retrieval.ranking.reading import partition_name, read_ids
 from retrieval.ranking.scan import (
     EXACT_ROWS,
-    Eligible,
     Halves,
     ImpreciseProduct,
-    Place,
+    RowFilter,
     Rows,
+    ScoredImage,
     Scores,
     error_bound,
     exact_scores,
     ids_of,
     query_of,
     rank_rows,
-    ranked,
     rows_of,
     scores_at,
+    sort_by_score,
     vectors_of,
 )
 
@@ -80,7 +80,7 @@ def rank_images(
     created_before: datetime | None = None,
     corpus_at: datetime | None = None,
     scan: bool = False,
-) -> list[Place]:
+) -> list[ScoredImage]:
     """Return (image id, score) of the most similar images; ties by image id.
 
     The score is the exact inner product of the half-precision vectors, so it is the same bit for
@@ -93,11 +93,11 @@ def rank_images(
     withdrawn then. Raises ValueError for a vector that isn't the model's.
     """
     queries = query_of(text_vector, model.dimension)[None]
-    narrow = CorpusFilter(species_ids, created_before, corpus_at)
+    corpus_filter = CorpusFilter(species_ids, created_before, corpus_at)
     if limit is not None and limit < 1:
         return []
-    lists = None if scan else _by_matrices(model, queries, limit, narrow, after)
-    return _by_scan(model, queries[0], limit, narrow, after) if lists is None else lists[0]
+    lists = None if scan else _by_matrices(model, queries, limit, corpus_filter, after)
+    return _by_scan(model, queries[0], limit, corpus_filter, after) if lists is None else lists[0]
 
 
 def rank_images_many(
@@ -108,7 +108,7 @@ def rank_images_many(
     limit: int,
     created_before: datetime | None = None,
     corpus_at: datetime | None = None,
-) -> list[list[Place]]:
+) -> list[list[ScoredImage]]:
     """Return for each vector, in their order, what `rank_images` returns for it alone.
 
     One pass over the model's matrix for QUERIES_AT_ONCE of them, where it is packed.
@@ -116,11 +116,11 @@ def rank_images_many(
     queries = [query_of(vector, model.dimension) for vector in text_vectors]
     if not queries or limit < 1:
         return [[] for _ in queries]
-    narrow = CorpusFilter(species_ids, created_before, corpus_at)
-    lists = _by_matrices(model, np.array(queries), limit, narrow)
+    corpus_filter = CorpusFilter(species_ids, created_before, corpus_at)
+    lists = _by_matrices(model, np.array(queries), limit, corpus_filter)
     if lists is not None:
         return lists
-    return [_by_scan(model, query, limit, narrow) for query in queries]
+    return [_by_scan(model, query, limit, corpus_filter) for query in queries]
 
 
 def ranking_method(model: EmbeddingModel) -> Literal["matrix", "scan"]:
@@ -143,8 +143,8 @@ def image_scores(
     without an embedding under the model are left out.
     """
     query = query_of(text_vector, model.dimension)
-    found, scores = image_products(model=model, vector=query, image_ids=np.array(image_ids))
-    return dict(zip(found.tolist(), scores.tolist(), strict=True))
+    ids, scores = image_products(model=model, vector=query, image_ids=np.array(image_ids))
+    return dict(zip(ids.tolist(), scores.tolist(), strict=True))
 
 
 def image_products(
@@ -159,7 +159,7 @@ def image_products(
             raise MatrixUnusable("the database's own scan is asked for")
         current = current_matrix(model)
     except MatrixUnusable:
-        return _stored(_VECTORS.format(partition(model)), [ids.tolist()], vector)
+        return _scores_of_rows(_VECTORS.format(partition_name(model)), [ids.tolist()], vector)
     rows = np.setdiff1d(rows_of(current.parts, ids), current.removed, assume_unique=True)
     return ids_of(current.parts, rows), scores_at(current.parts, vector, rows)
 
@@ -173,19 +173,22 @@ def image_vectors(*, model: EmbeddingModel, image_ids: Sequence[int]) -> tuple[R
         current = current_matrix(model)
     except MatrixUnusable:
         stored = copied_rows(
-            _VECTORS.format(partition(model)),
+            _VECTORS.format(partition_name(model)),
             [ids.tolist()],
             ["image_id"],
             dimension=model.dimension,
         )
-        found, vectors = stored["image_id"].astype(np.int64), stored["vector"].astype(np.float16)
+        embedded, vectors = (
+            stored["image_id"].astype(np.int64),
+            stored["vector"].astype(np.float16),
+        )
     else:
         rows = np.setdiff1d(rows_of(current.parts, ids), current.removed, assume_unique=True)
         if not len(rows):
             return np.empty(0, np.int64), np.empty((0, model.dimension), np.float16)
-        found, vectors = ids_of(current.parts, rows), vectors_of(current.parts, rows)
-    order = np.argsort(found)
-    return found[order], vectors[order]
+        embedded, vectors = ids_of(current.parts, rows), vectors_of(current.parts, rows)
+    order = np.argsort(embedded)
+    return embedded[order], vectors[order]
 
 
 def corpus_counts(
@@ -201,30 +204,30 @@ def corpus_counts(
     in `rank_images`. In time by the number of the species' images; for the whole corpus by the
     numbers of withdrawn images and of what came after the moments.
     """
-    narrow = CorpusFilter(species_ids, created_before, corpus_at)
-    return CorpusCounts(*embedded_and_not(model, narrow))
+    corpus_filter = CorpusFilter(species_ids, created_before, corpus_at)
+    return CorpusCounts(*count_embedded(model, corpus_filter))
 
 
 def rank_by_matrix(
     model: EmbeddingModel,
     queries: Halves,
     limit: int | None,
-    narrow: CorpusFilter,
+    corpus_filter: CorpusFilter,
     behind: tuple[float, int] | None,
-) -> tuple[list[list[Place]], Current]:
+) -> tuple[list[list[ScoredImage]], CurrentMatrix]:
     """Return the rankings by the model's matrix, or by that of the filter's images, and the
     matrix.
 
     Raises MatrixUnusable or ImpreciseProduct if the database must rank.
     """
-    moment = narrow.created_before
-    later, species = narrow.later(), narrow.of_species()
-    too_late = np.empty(0, np.int64) if later is None else ids_by(*later)
-    within = None if species is None else ids_by(*species)
-    current = current_matrix(model, narrow=narrow)
+    moment = corpus_filter.created_before
+    later, species = corpus_filter.later(), corpus_filter.of_species()
+    too_late = np.empty(0, np.int64) if later is None else read_ids(*later)
+    within = None if species is None else read_ids(*species)
+    current = current_matrix(model, corpus_filter=corpus_filter)
     parts = current.parts
     out = rows_of(parts, np.concatenate([current.state.withdrawn, too_late]))
-    eligible = Eligible(
+    row_filter = RowFilter(
         without=np.union1d(current.removed, out),
         within=None if within is None else rows_of(parts, within),
         until=None if moment is None else microseconds(moment),
@@ -234,7 +237,7 @@ def rank_by_matrix(
     lists = []
     for start in range(0, len(queries), QUERIES_AT_ONCE):
         some = queries[start : start + QUERIES_AT_ONCE]
-        lists += rank_rows(parts, some, limit=most, eligible=eligible)
+        lists += rank_rows(parts, some, limit=most, row_filter=row_filter)
     return lists, current
 
 
@@ -242,20 +245,20 @@ def _by_matrices(
     model: EmbeddingModel,
     queries: Halves,
     limit: int | None,
-    narrow: CorpusFilter,
+    corpus_filter: CorpusFilter,
     behind: tuple[float, int] | None = None,
-) -> list[list[Place]] | None:
+) -> list[list[ScoredImage]] | None:
     """Return the rankings by the model's matrix, or by what stands in its place; None if that can't
-    rank; the matrix is requested then.
+    rank, and then a matrix is requested.
     """
     if RANKERS:
 
-        def scan(query: Halves, part: CorpusFilter) -> list[Place]:
+        def scan(query: Halves, part: CorpusFilter) -> list[ScoredImage]:
             return _by_scan(model, query, limit, part, behind)
 
-        return RANKERS[-1].rank(model, queries, limit, narrow, behind, scan)
+        return RANKERS[-1].rank(model, queries, limit, corpus_filter, behind, scan)
     try:
-        lists, current = rank_by_matrix(model, queries, limit, narrow, behind)
+        lists, current = rank_by_matrix(model, queries, limit, corpus_filter, behind)
     except MatrixUnusable:
         matrix_request(model=model)
         return None
@@ -271,20 +274,20 @@ def _by_scan(
     model: EmbeddingModel,
     query: Halves,
     limit: int | None,
-    narrow: CorpusFilter,
+    corpus_filter: CorpusFilter,
     behind: tuple[float, int] | None = None,
-) -> list[Place]:
+) -> list[ScoredImage]:
     """Return the ranking by a scan of the database.
 
     pgvector adds in single precision, so more rows than the limit are fetched. Those that aren't
-    score at most twice the bound above the least of them: if the last place is above that, all that
-    can be before it were fetched, else more are.
+    fetched score at most twice the bound above the least that is: if the last place of the ranking
+    is above that, all rows that can be before it were fetched; if not, more are.
     """
-    bound, text, table = error_bound(query), str(query.tolist()), partition(model)
+    bound, text, table = error_bound(query), str(query.tolist()), partition_name(model)
     # `-(vector <#> q)` rather than the bare operator: no approximate index can ever serve this
     # order.
     product = "-(e.vector <#> %s::halfvec)"
-    where, values = narrow.embeddings()
+    where, values = corpus_filter.embeddings()
     if behind is not None:
         where += f" AND {product} <= %s"
         values += [text, behind[0] + bound]
@@ -295,17 +298,17 @@ def _by_scan(
     )
     fetched = None if limit is None else limit + limit // 4 + 64
     while True:
-        image_ids, scores = _stored(statement, [*values, text, fetched], query)
-        found = ranked(image_ids, scores, limit=limit, behind=behind)
+        image_ids, scores = _scores_of_rows(statement, [*values, text, fetched], query)
+        ranking = sort_by_score(image_ids, scores, limit=limit, behind=behind)
         if fetched is None or len(image_ids) < fetched:
-            return found
-        if len(found) == limit and found[-1][1] > scores.min() + 2 * bound:
-            return found
+            return ranking
+        if len(ranking) == limit and ranking[-1][1] > scores.min() + 2 * bound:
+            return ranking
         fetched *= 4
 
 
-def _stored(statement: str, values: Sequence[Any], query: Halves) -> tuple[Rows, Scores]:
-    """Image ids (n,) of embeddings that a statement gives (image_id, vector), and their scores."""
+def _scores_of_rows(statement: str, values: Sequence[Any], query: Halves) -> tuple[Rows, Scores]:
+    """The image ids (n,) of the rows (image_id, vector) of a statement, and their scores."""
     rows = copied_rows(statement, values, ["image_id"], dimension=len(query))
     scores = [np.empty(0)]
     for start in range(0, len(rows), EXACT_ROWS):

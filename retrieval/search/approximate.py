@@ -8,8 +8,9 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.reading import partition_name
 from retrieval.ranking.selectors import image_scores
-from retrieval.search.vector_indexes import VectorIndex, index_expression, partition_name
+from retrieval.search.vector_indexes import VectorIndex, index_expression
 
 MOST_EF_SEARCH: Final = 1000
 LEAST_EF_SEARCH: Final = 400

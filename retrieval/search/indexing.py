@@ -15,12 +15,12 @@ from django.db import Error, connection
 from core.errors import Refused
 from core.locks import lock_key, session_lock
 from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
+from retrieval.ranking.reading import partition_name
 from retrieval.search.vector_indexes import (
     IndexKind,
     VectorIndex,
     index_expression,
     index_name,
-    partition_name,
     vector_index,
 )
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from core.sql import fetch_all
 from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.reading import partition_name
 
 IndexKind = Literal["halfvec", "binary"]
 
@@ -39,11 +40,6 @@ class VectorIndex:
     ef_construction: int
     size_bytes: int
     ready: bool
-
-
-def partition_name(model: EmbeddingModel) -> str:
-    """The table that holds the model's embeddings."""
-    return f"retrieval_embedding_{int(model.pk)}"
 
 
 def index_name(model: EmbeddingModel) -> str:

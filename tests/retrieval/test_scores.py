@@ -15,15 +15,15 @@ import pytest
 
 from retrieval.ranking import scan
 from retrieval.ranking.scan import (
-    Eligible,
     ImpreciseProduct,
     Part,
+    RowFilter,
     error_bound,
     exact_scores,
     query_of,
     rank_rows,
-    ranked,
     scores_at,
+    sort_by_score,
 )
 from tests.retrieval.making import random_vectors
 
@@ -118,7 +118,7 @@ def test_the_first_are_those_of_a_sort_however_close_they_are(
     image_ids = np.concatenate(stored)
     queries = vectors[:many] if many > 1 else unit(centers[:1] + 1e-3)
     without = np.array([3, 299, 300], np.int64)
-    lists = rank_rows(parts, queries, limit=limit, eligible=Eligible(without))
+    lists = rank_rows(parts, queries, limit=limit, row_filter=RowFilter(without))
     for query, found in zip(queries, lists, strict=True):
         scores = vectors.astype(np.float64) @ query.astype(np.float64)
         order = [row for row in np.lexsort((image_ids, -scores)) if row not in without][:limit]
@@ -155,8 +155,8 @@ def as_wrong_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def first(part: Part, limit: int, behind: tuple[float, int] | None = None) -> list[tuple[int, Any]]:
-    eligible = Eligible(NOTHING, behind=behind)
-    [found] = rank_rows([part], QUERY[None], limit=limit, eligible=eligible)
+    row_filter = RowFilter(NOTHING, behind=behind)
+    [found] = rank_rows([part], QUERY[None], limit=limit, row_filter=row_filter)
     return found
 
 
@@ -185,7 +185,7 @@ def test_a_ranking_that_goes_on_behind_a_place_neither_repeats_nor_loses_a_row()
 def test_errors_within_the_bound_change_no_ranking(seed: int) -> None:
     draw = np.random.default_rng(seed)
     part, scores = rows_of(draw.integers(-6, 6, 400), draw.choice([-1, 1], 400))
-    order = ranked(part.image_ids, scores, limit=None)
+    order = sort_by_score(part.image_ids, scores, limit=None)
     for limit in (1, 7, 150):
         assert first(part, limit) == order[:limit]
         for place in (0, 3, 200):
@@ -202,13 +202,13 @@ def test_a_product_that_is_worse_than_its_bound_is_noticed(monkeypatch: pytest.M
 
     monkeypatch.setattr(scan, "fast_product", imprecise)
     with pytest.raises(ImpreciseProduct):
-        rank_rows([whole(vectors)], vectors[:1], limit=50, eligible=Eligible(NOTHING))
+        rank_rows([whole(vectors)], vectors[:1], limit=50, row_filter=RowFilter(NOTHING))
 
 
 def test_what_was_stored_at_the_last_moment_is_ranked_and_nothing_later() -> None:
     vectors, ids = unit(random_vectors(30, 8)), np.arange(30)
     part = Part(0, ids, 100 + ids, vectors)
-    [found] = rank_rows([part], vectors[:1], limit=30, eligible=Eligible(NOTHING, until=110))
+    [found] = rank_rows([part], vectors[:1], limit=30, row_filter=RowFilter(NOTHING, until=110))
     assert sorted(image_id for image_id, _ in found) == list(range(11))
 
 
@@ -234,8 +234,8 @@ def test_four_times_the_rows_take_no_more_memory(
     found = []
     for count in (10_000, 40_000):
         with peak() as most:
-            part, eligible = whole(vectors[:count]), Eligible(np.array([5, 7_000]))
-            rank_rows([part], vectors[:many], limit=100, eligible=eligible)
+            part, row_filter = whole(vectors[:count]), RowFilter(np.array([5, 7_000]))
+            rank_rows([part], vectors[:many], limit=100, row_filter=row_filter)
         found.append(most[0] - part.image_ids.nbytes)
     assert found[1] < 1.5 * found[0]
 
@@ -244,7 +244,7 @@ def test_many_queries_are_scored_in_smaller_chunks(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(scan, "_CHUNK_SCORES", 1 << 17)
     vectors = unit(random_vectors(10_000, 4))
     with peak() as most:
-        lists = rank_rows([whole(vectors)], vectors[:100], limit=1, eligible=Eligible(NOTHING))
+        lists = rank_rows([whole(vectors)], vectors[:100], limit=1, row_filter=RowFilter(NOTHING))
     assert len(lists) == 100
     # Of all rows at once the scores would take 4 MB.
     assert most[0] < 2e6
