@@ -99,7 +99,7 @@ def _metadata(image_ids: list[int], *, without_suffix: bool) -> pa.Table:
     rows = fetch_all(_IMAGES, [_SUFFIX if without_suffix else _NO_SUFFIX, image_ids])
     columns = list(zip(*sorted(rows), strict=True))
     return pa.table(
-        [pa.array(column, one.type) for column, one in zip(columns, METADATA_SCHEMA, strict=True)],
+        [pa.array(values, f.type) for values, f in zip(columns, METADATA_SCHEMA, strict=True)],
         schema=METADATA_SCHEMA,
     )
 

@@ -86,7 +86,7 @@ class Layout:
 
     def part_of(self, position: int) -> LayoutPart:
         """The pair of files that holds a position."""
-        return next(one for one in self.parts if position < one.first + one.rows)
+        return next(part for part in self.parts if position < part.first + part.rows)
 
     def name(self, position: int) -> str:
         """A position for people: file and row, counted from 0."""
@@ -117,8 +117,8 @@ class Layout:
     def metadata(
         self, columns: Sequence[str], *, batch: int, at_most: int | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Position of the first row, and the rows, of each batch of some columns; of each part
-        `at_most` so many rows from its beginning.
+        """Yield the position of the first row, and the rows, of each batch of some columns; of each
+        part at most `at_most` rows from its beginning.
 
         LayoutRefused: a file breaks off or is damaged.
         """
@@ -139,8 +139,9 @@ class Layout:
 def layout_read(directory: Path) -> Layout:
     """Look at every file's shape and size, and read none of the vectors.
 
-    LayoutRefused: no files, one without its pair, a file of vectors that isn't a whole
-    two-dimensional array of floats, different dimensions, or as many rows of metadata.
+    LayoutRefused: there are no files, one has no pair, a file of vectors isn't a whole
+    two-dimensional array of floats, dimensions differ, or a file's metadata has another number of
+    rows than its vectors.
     """
     vectors = _numbered(directory / VECTORS_FOLDER, _VECTORS)
     metadata = _numbered(directory / METADATA_FOLDER, _METADATA)
@@ -194,15 +195,15 @@ def layout_paths(directory: Path) -> list[str]:
 
 
 def _numbered(folder: Path, pattern: re.Pattern[str]) -> dict[int, Path]:
-    found: dict[int, Path] = {}
+    by_number: dict[int, Path] = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         match = pattern.fullmatch(path.name)
         if match is None:
             continue
-        if int(match[1]) in found:
-            raise LayoutRefused(path, f"has the number of {found[int(match[1])].name}")
-        found[int(match[1])] = path
-    return found
+        if int(match[1]) in by_number:
+            raise LayoutRefused(path, f"has the number of {by_number[int(match[1])].name}")
+        by_number[int(match[1])] = path
+    return by_number
 
 
 def _array(path: Path) -> tuple[tuple[int, int], np.dtype[Any], int, Literal["C", "F"]]:

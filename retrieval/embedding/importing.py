@@ -31,7 +31,7 @@ NAMED: Final = 20
 """How many rows of each kind that wasn't imported are named."""
 
 Progress = Callable[[int, int], None]
-OnStage = Callable[[str], None]
+StageListener = Callable[[str], None]
 
 
 @dataclass
@@ -98,7 +98,7 @@ def import_embeddings(
     normalize: bool = False,
     replace: bool = False,
     progress: Progress | None = None,
-    on_stage: OnStage | None = None,
+    on_stage: StageListener | None = None,
 ) -> EmbeddingImportReport:
     """Store the embeddings of a folder in clip-retrieval's layout (`retrieval.embedding.files`).
 
@@ -147,7 +147,7 @@ def import_embeddings(
             following = reader.submit(_read, layout, last, positions, image_ids, normalize)
             if ahead is not None:
                 chunk = ahead.result()
-                _take(report, model, layout, chunk, replace)
+                _store(report, model, layout, chunk, replace)
                 if progress is not None:
                     progress(chunk.end, layout.rows)
             ahead = following
@@ -177,11 +177,11 @@ def _dimension_check(model_name: str, layout: Layout, dimension: int | None) -> 
         f"the model {model_name!r} has here": known.dimension if known else None,
         f"the model {model_name!r} gives": described,
     }
-    for who, number in expected.items():
+    for source, number in expected.items():
         if number is not None and number != layout.dimension:
             raise LayoutRefused(
                 layout.directory,
-                f"its vectors are of {layout.dimension} numbers, and {who} {number}",
+                f"its vectors are of {layout.dimension} numbers, and {source} {number}",
             )
     return unloadable
 
@@ -203,7 +203,7 @@ def _read(
     return _Chunk(end, positions, image_ids, rows)
 
 
-def _take(
+def _store(
     report: EmbeddingImportReport,
     model: EmbeddingModel,
     layout: Layout,
@@ -221,7 +221,7 @@ def _take(
         )
     good = faults == Fault.NONE
     positions, image_ids = chunk.positions[good], chunk.image_ids[good]
-    vectors = _those(chunk.rows.vectors, good)
+    vectors = _masked(chunk.rows.vectors, good)
     try:
         stored, other = _chunk_store(model, image_ids, vectors, replace=replace, fresh=True)
     except IntegrityError:
@@ -241,8 +241,8 @@ def _take(
         )
 
 
-def _those(vectors: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """The vectors (n, d) of a mask (n,); not copied where that is all of them."""
+def _masked(vectors: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """The vectors that a mask (n,) selects of vectors (n, d); no copy if it selects all."""
     return vectors if mask.all() else vectors[mask]
 
 
@@ -266,11 +266,11 @@ def _chunk_store(
     """Store missing vectors; returns their number, and a mask (n,) of those that differed."""
     transaction_lock(embedding_model_lock(model), shared=True)
     known_ids, known = embeddings_of(model, image_ids.tolist())
-    there = np.isin(image_ids, known_ids)
+    present = np.isin(image_ids, known_ids)
     other = np.zeros(len(image_ids), dtype=bool)
-    places = np.searchsorted(known_ids, image_ids[there])
-    other[there] = (known[places] != vectors[there]).any(axis=1)
-    missing = ~there
+    at = np.searchsorted(known_ids, image_ids[present])
+    other[present] = (known[at] != vectors[present]).any(axis=1)
+    missing = ~present
     if replace and other.any():
         with connection.cursor() as cursor:
             cursor.execute(
@@ -279,6 +279,6 @@ def _chunk_store(
             )
         missing |= other
     stored = embeddings_copy(
-        model=model, image_ids=image_ids[missing], vectors=_those(vectors, missing), fresh=fresh
+        model=model, image_ids=image_ids[missing], vectors=_masked(vectors, missing), fresh=fresh
     )
     return stored, other

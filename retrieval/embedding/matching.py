@@ -1,4 +1,4 @@
-"""Which image each row of a folder of embeddings is of.
+"""Which image each row of a folder of embeddings belongs to.
 
 Others name images as they like: by id, by path with or without a suffix, from a folder of their
 own. The rows' names go into a temporary table and are joined with the images there, however many
@@ -144,11 +144,11 @@ def rows_match(*, layout: Layout, key: Key, dataset: str | None = None) -> Match
             "SELECT count(*), count(*) FILTER (WHERE ambiguous), count(*) FILTER (WHERE repeated)"
             f" FROM {_ROWS}"
         )
-        found, ambiguous, repeated = cursor.fetchone()
+        fitting, ambiguous, repeated = cursor.fetchone()
         cursor.execute(f"ANALYZE {_ROWS}")
     return Matches(
-        matched=found - ambiguous - repeated,
-        unmatched=layout.rows - found,
+        matched=fitting - ambiguous - repeated,
+        unmatched=layout.rows - fitting,
         ambiguous=ambiguous,
         repeated=repeated,
     )

@@ -57,7 +57,7 @@ def reader_count(*, far: bool) -> int:
     return max(cores(), REQUESTS) if far else cores()
 
 
-def encoded(
+def encode_batches(
     encoder: Encoder, batches: Iterator[list[Item]], *, readers: int
 ) -> Generator[list[Item]]:
     """Yield each batch, in order, when each item has a vector or a problem.
@@ -130,12 +130,12 @@ class _Batch:
     def finish(self, launched: Future[Launched | None]) -> None:
         """Wait for the vectors, and set them on the items."""
         try:
-            found = launched.result()
-            vectors = list(found.vectors()) if found is not None else []
+            encoding = launched.result()
+            vectors = list(encoding.vectors()) if encoding is not None else []
         except Exception as error:
             _release(error)
             del launched
-            vectors = _after_failure(self._encoder, self._readable, self._pixels, error)
+            vectors = _encode_again(self._encoder, self._readable, self._pixels, error)
         _set_vectors(self._readable, vectors)
         self._pixels = None
 
@@ -162,7 +162,7 @@ def _release(error: BaseException) -> None:
         cause = cause.__cause__ or cause.__context__
 
 
-def _after_failure(
+def _encode_again(
     encoder: Encoder, items: Sequence[Item], pixels: Any, error: Exception
 ) -> list[np.ndarray | None]:
     """Encode a failed batch again: in halves if memory was too small, else one image at a time.
@@ -176,17 +176,17 @@ def _after_failure(
         for part in (slice(0, count // 2), slice(count // 2, count)):
             try:
                 vectors += list(encoder.launch(pixels[part]).vectors())
-            except Exception as again:
-                _release(again)
-                vectors += _after_failure(encoder, items[part], pixels[part], again)
+            except Exception as second_error:
+                _release(second_error)
+                vectors += _encode_again(encoder, items[part], pixels[part], second_error)
         return vectors
-    vectors = [_alone(encoder, *pair) for pair in zip(items, pixels.split(1), strict=True)]
-    if all(vector is None for vector in vectors) and not _works(encoder):
+    vectors = [_encode_alone(encoder, *pair) for pair in zip(items, pixels.split(1), strict=True)]
+    if all(vector is None for vector in vectors) and not _can_encode(encoder):
         raise error
     return vectors
 
 
-def _alone(encoder: Encoder, item: Item, pixels: Any) -> np.ndarray | None:
+def _encode_alone(encoder: Encoder, item: Item, pixels: Any) -> np.ndarray | None:
     try:
         vector: np.ndarray = encoder.launch(pixels).vectors()[0]
     except Exception as error:
@@ -195,7 +195,7 @@ def _alone(encoder: Encoder, item: Item, pixels: Any) -> np.ndarray | None:
     return vector
 
 
-def _works(encoder: Encoder) -> bool:
+def _can_encode(encoder: Encoder) -> bool:
     gray = encoder.images.buffer(1)
     gray[:] = 128
     try:
@@ -207,15 +207,15 @@ def _works(encoder: Encoder) -> bool:
 
 def _set_vectors(items: Sequence[Item], vectors: Sequence[np.ndarray | None]) -> None:
     """Set the items' vectors, rounded to half precision."""
-    there = [
+    encoded_items = [
         (item, vector)
         for item, vector in zip(items, vectors, strict=True)
         if not item.problem and vector is not None
     ]
-    if not there:
+    if not encoded_items:
         return
-    rows = unit_rows(np.stack([vector for _, vector in there]), scale=True)
-    for (item, _), half, fault in zip(there, rows.vectors, rows.faults, strict=True):
+    rows = unit_rows(np.stack([vector for _, vector in encoded_items]), scale=True)
+    for (item, _), half, fault in zip(encoded_items, rows.vectors, rows.faults, strict=True):
         if fault == Fault.NONE:
             item.vector = half
         else:

@@ -1,4 +1,4 @@
-"""Which devices embed a job's images, how fast, and what is left for how long and how much.
+"""Which devices embed a job's images, how fast, and how long and at what cost the rest takes.
 
 Each device's line lies in the result of the job, under the device's number. The lock of the device
 lets one process at a time write it.
@@ -45,12 +45,12 @@ class DeviceProgress:
         """By the database's clock, which machines share."""
         return round(time.monotonic() + self._to_clock, 1)
 
-    def noted(self, done: int, ranges: list[int]) -> dict[str, Any]:
+    def line_after(self, done: int, ranges: list[int]) -> dict[str, Any]:
         """The line, for `job_note`, after so many images more; `ranges` are those in hand."""
         self._done, now = self._done + done, self._now()
         if now - self._points[-1][0] > POINT_SECONDS:
             self._points.append((now, self._done))
-        self._points = [one for one in self._points if now - one[0] < WINDOW_SECONDS]
+        self._points = [point for point in self._points if now - point[0] < WINDOW_SECONDS]
         first, before = self._points[0] if self._points else (now, self._done)
         rate = (self._done - before) / (now - first) if now > first else 0.0
         figures = {"done": self._done, "rate": rate, "seen": now, "points": self._points}
@@ -113,9 +113,9 @@ def embedding_progress(job: Job) -> EmbeddingProgress:
                 taken=len(line["ranges"]) - left if gone else 0,
             )
         )
-    devices.sort(key=lambda one: (one.gone, one.host, one.device))
-    working = [one for one in devices if not one.gone] if unfinished else []
-    rate = sum(one.rate for one in working)
+    devices.sort(key=lambda line: (line.gone, line.host, line.device))
+    working = [line for line in devices if not line.gone] if unfinished else []
+    rate = sum(line.rate for line in working)
     remaining = None if job.total is None else max(0, job.total - job.done - job.failed)
     seconds = remaining / rate if remaining is not None and rate else None
     price = job.params.get(PRICE)

@@ -183,6 +183,6 @@ class Ranges:
         with connection.cursor() as cursor:
             cursor.execute("; ".join(f"SET LOCAL enable_{kind} = off" for kind in _BY_KEY))
             cursor.execute(_UNEMBEDDED, values)
-            found: list[tuple[Any, ...]] = cursor.fetchall()
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
             cursor.execute("; ".join(f"RESET enable_{kind}" for kind in _BY_KEY))
-            return found
+            return rows

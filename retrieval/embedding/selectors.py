@@ -23,9 +23,9 @@ Embeddings = tuple[NDArray[np.int64], NDArray[np.float16]]
 
 def embeddings_of(model: EmbeddingModel, image_ids: Sequence[int]) -> Embeddings:
     """The model's embeddings of these images; images without one are left out."""
-    found, vectors = _copied(model, "e.image_id = ANY(%s::bigint[])", list(map(int, image_ids)))
-    order = np.argsort(found)
-    return found[order], vectors[order]
+    ids, vectors = _read(model, "e.image_id = ANY(%s::bigint[])", list(map(int, image_ids)))
+    order = np.argsort(ids)
+    return ids[order], vectors[order]
 
 
 def embeddings_after(
@@ -39,9 +39,9 @@ def embeddings_after(
         # By the primary key, in its order: before a partition is analyzed, the planner assumes that
         # it is small, and would sort the rest for every batch.
         cursor.execute("SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off")
-        found = _copied(model, f"{condition} ORDER BY e.image_id LIMIT %s", int(after), limit)
+        embeddings = _read(model, f"{condition} ORDER BY e.image_id LIMIT %s", int(after), limit)
         cursor.execute("RESET enable_sort; RESET enable_bitmapscan")
-    return found
+    return embeddings
 
 
 def embedding_count(model: EmbeddingModel, *, withdrawn: bool = False) -> int:
@@ -55,7 +55,7 @@ def embedding_count(model: EmbeddingModel, *, withdrawn: bool = False) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _copied(model: EmbeddingModel, condition: str, *values: Any) -> Embeddings:
+def _read(model: EmbeddingModel, condition: str, *values: Any) -> Embeddings:
     rows = copied_rows(
         "SELECT e.image_id, e.vector FROM retrieval_embedding e"
         f" WHERE e.model_id = %s AND {condition}",

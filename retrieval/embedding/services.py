@@ -33,7 +33,7 @@ from retrieval.corpus.models import Image
 from retrieval.embedding.device import device_held
 from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.embedding.pipeline import Item, encoded, reader_count
+from retrieval.embedding.pipeline import Item, encode_batches, reader_count
 from retrieval.embedding.progress import PRICE, DeviceProgress
 from retrieval.embedding.ranges import START, Ranges, Remaining
 from retrieval.embedding.store import embeddings_copy, embeddings_stored
@@ -90,17 +90,17 @@ def embedding_job_create(*, model_name: str = "", created_by: Any = None) -> Job
 def embedding_price_set(*, job: Job, price: Decimal | None) -> None:
     """Set what a device costs an hour; None for no price."""
     with transaction.atomic():
-        kept = Job.objects.select_for_update().get(pk=job.pk)
-        kept.params[PRICE] = None if price is None else float(price)
-        kept.save(update_fields=["params"])
+        stored = Job.objects.select_for_update().get(pk=job.pk)
+        stored.params[PRICE] = None if price is None else float(price)
+        stored.save(update_fields=["params"])
 
 
 def embedding_step(job: Job, deadline: float) -> bool:
     """Embed images until `deadline`; True when no image is left."""
-    with device_held() as held, _model(job, held) as found:
-        if found is None:
+    with device_held() as held, _model(job, held) as loaded:
+        if loaded is None:
             return False
-        model, encoder = found
+        model, encoder = loaded
         if job.total is None:
             with transaction.atomic():
                 EmbeddingModel.objects.filter(pk=model.pk, embeddings=None).update(
@@ -126,10 +126,10 @@ def embedding_participant_step(participant: Job, deadline: float) -> bool:
         raise JobCanceled
     if job.state == Job.State.DONE or workers_alive() < 2:
         return True
-    with device_held() as held, _model(job, held) as found:
-        if found is None:
+    with device_held() as held, _model(job, held) as loaded:
+        if loaded is None:
             return False
-        model, encoder = found
+        model, encoder = loaded
         try:
             left = _Slice(job, participant, model, encoder).work(deadline)
         except JobCanceled:
@@ -167,8 +167,8 @@ def _participants_create(job: Job) -> None:
     if others < 1 or not Image.objects.filter(pk__gt=job.cursor["last"]).exists():
         return
     ended = (Job.State.DONE, Job.State.CANCELED)
-    there = Job.objects.filter(kind=PARTICIPANT_KIND, params__job=job.pk).exclude(state__in=ended)
-    for _ in range(others - there.count()):
+    jobs = Job.objects.filter(kind=PARTICIPANT_KIND, params__job=job.pk).exclude(state__in=ended)
+    for _ in range(others - jobs.count()):
         job_create(
             kind=PARTICIPANT_KIND,
             params={"job": job.pk, "model": job.params["model"]},
@@ -199,17 +199,17 @@ class _Slice:
             while True:
                 before = self._stored
                 batches = self._batches(ranges, deadline)
-                with closing(encoded(self._encoder, batches, readers=readers)) as done:
+                with closing(encode_batches(self._encoder, batches, readers=readers)) as done:
                     for items in done:
                         self._store(ranges, items)
                         self._stored += len(items)
                         self._rate = self._stored / (time.monotonic() - self._began)
                         if ending():
-                            # What is in hand goes back with the ranges.
+                            # The images in progress go back with the ranges.
                             self._late = True
                             break
                 if self._late or self._stored == before:
-                    job_note(job=self._job, members=self._device.noted(0, []))
+                    job_note(job=self._job, members=self._device.line_after(0, []))
                     return Remaining.UNKNOWN if self._late else ranges.left
 
     @transaction.atomic
@@ -237,7 +237,7 @@ class _Slice:
             job_item_error(job=job, item=name, message=item.problem, image_id=image_id)
         ranges.settle(items)
         job_advance(job=job, done=len(ready), failed=len(failed))
-        job_note(job=job, members=self._device.noted(len(ready) + len(failed), ranges.held))
+        job_note(job=job, members=self._device.line_after(len(ready) + len(failed), ranges.held))
         if self._own.pk != job.pk:
             job_advance(job=self._own, done=len(ready), failed=len(failed))
 

@@ -16,8 +16,8 @@ from retrieval.embedding.models import EmbeddingModel
 embeddings_stored = Signal()
 """Sent after many embeddings of a model were stored, with `model` and `created_by` (or None)."""
 
-# Its rows go when the transaction ends. PLAIN as in the partitions: a vector that goes through
-# TOAST is written twice.
+# Its rows are deleted when the transaction ends. PLAIN as in the partitions: a vector that goes
+# through TOAST is written twice.
 _ARRIVALS: Final = """
 CREATE TEMPORARY TABLE IF NOT EXISTS embedding_arrivals (
     model_id bigint, image_id bigint, created_at timestamptz,

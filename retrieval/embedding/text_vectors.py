@@ -34,7 +34,7 @@ PATIENCE: Final = 600.0
 """Seconds that a job waits for a text's vector: a model of some gigabytes may be loaded first."""
 _SHORTEST_PAUSE: Final = 0.005
 _PAUSE_DIVISOR: Final = 20
-"""Between two looks for a vector passes so small a part of the time waited."""
+"""The pause between two looks for a vector is this part of the time waited so far."""
 _AGAIN_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 15.0
 _CHANNEL: Final = "texts_wanted"
@@ -77,21 +77,21 @@ def text_vectors(
     """Return for each text its vector (d,) under the model, unit length, rounded to half precision.
 
     All users of the database get the same bits. Raises ModelSpecError for a model that can't be
-    loaded, and TextsUnavailable after `patience` seconds, or if who asked `has_left`.
+    loaded, and TextsUnavailable after `patience` seconds, or once `has_left()` is true.
     """
-    found = _stored(model, texts)
-    missing = list(dict.fromkeys(text for text in texts if text not in found))
+    vectors = _stored_vectors(model, texts)
+    missing = list(dict.fromkeys(text for text in texts if text not in vectors))
     if missing and not settings.TEXT_PROCESS:
-        found |= _encoded_here(model, missing)
+        vectors |= _encode_here(model, missing)
     elif missing and connection.in_atomic_block:
         # Others see a transaction's request only after its end, so a thread's connection sends it.
         with ThreadPoolExecutor(1) as thread:
-            answer = thread.submit(_encoded_elsewhere, model, missing, patience, has_left)
+            answer = thread.submit(_request_vectors, model, missing, patience, has_left)
             thread.submit(lambda: connection.close())
-            found |= answer.result()
+            vectors |= answer.result()
     elif missing:
-        found |= _encoded_elsewhere(model, missing, patience, has_left)
-    return [found[text] for text in texts]
+        vectors |= _request_vectors(model, missing, patience, has_left)
+    return [vectors[text] for text in texts]
 
 
 def _rows(model: EmbeddingModel, texts: Collection[str]) -> QuerySet[TextVector]:
@@ -102,7 +102,7 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _stored(model: EmbeddingModel, texts: Collection[str]) -> dict[str, list[float]]:
+def _stored_vectors(model: EmbeddingModel, texts: Collection[str]) -> dict[str, list[float]]:
     rows = _rows(model, texts).values_list("text", "vector")
     # PostgreSQL writes a half with the fewest digits that identify it.
     return {
@@ -112,30 +112,30 @@ def _stored(model: EmbeddingModel, texts: Collection[str]) -> dict[str, list[flo
     }
 
 
-def _encoded_here(model: EmbeddingModel, texts: Sequence[str]) -> dict[str, list[float]]:
-    found = {text: _encoded(model, text) for text in texts}
+def _encode_here(model: EmbeddingModel, texts: Sequence[str]) -> dict[str, list[float]]:
+    encoded = {text: _encode(model, text) for text in texts}
     TextVector.objects.bulk_create(
         [
             TextVector(
                 model=model, text=text, digest=_digest(text), vector=vector, unread=unread,
                 asked_at=Now(),
             )
-            for text, (vector, unread) in found.items()
+            for text, (vector, unread) in encoded.items()
         ],
         update_conflicts=True,
         unique_fields=["model", "digest"],
         update_fields=["vector", "unread", "error"],
     )  # fmt: skip
-    return {text: vector for text, (vector, _) in found.items()}
+    return {text: vector for text, (vector, _) in encoded.items()}
 
 
 def unread_texts(model: EmbeddingModel, texts: Collection[str]) -> dict[str, str]:
-    """The end that the model doesn't read of each text that it has a vector of and cuts."""
+    """Return, of each text with a vector that the model doesn't read whole, the unread end."""
     rows = _rows(model, texts).exclude(unread="")
     return dict(rows.values_list("text", "unread"))
 
 
-def _encoded(model: EmbeddingModel, text: str) -> tuple[list[float], str]:
+def _encode(model: EmbeddingModel, text: str) -> tuple[list[float], str]:
     """A text's vector, and the end that isn't in it."""
     encoder = load_text_encoder(model.name)
     if model.parameters is None:
@@ -145,7 +145,7 @@ def _encoded(model: EmbeddingModel, text: str) -> tuple[list[float], str]:
     return half_rounded(encoder.encode(text)), encoder.unread(text)
 
 
-def _encoded_elsewhere(
+def _request_vectors(
     model: EmbeddingModel, texts: Sequence[str], patience: float, has_left: Callable[[], bool]
 ) -> dict[str, list[float]]:
     """Request the vectors from the process that encodes texts, and wait for them.
@@ -168,10 +168,10 @@ def _encoded_elsewhere(
         time.sleep(max(_SHORTEST_PAUSE, waited / _PAUSE_DIVISOR))
     if errors:
         raise ModelSpecError(model.name, errors[0])
-    found = _stored(model, texts)
-    if len(found) < len(texts):
+    vectors = _stored_vectors(model, texts)
+    if len(vectors) < len(texts):
         raise ModelSpecError(model.name, "it was removed")
-    return found
+    return vectors
 
 
 def serve_texts() -> None:
@@ -215,7 +215,7 @@ def _last_request() -> TextVector | None:
 def _answer(request: TextVector) -> None:
     vector, unread, error = None, "", ""
     try:
-        vector, unread = _encoded(request.model, request.text)
+        vector, unread = _encode(request.model, request.text)
         logger.debug("Encoded: %s", request.text)
     except ModelSpecError as failure:
         error = failure.reason

@@ -162,15 +162,15 @@ def test_a_vector_that_is_not_finite_is_an_error_of_its_image(corpus, monkeypatc
 def test_a_file_replaced_while_it_was_embedded_gets_the_new_files_vector(
     corpus, monkeypatch, tiny_model
 ):
-    encoded, replaced = embedding_services.encoded, []
+    encode_batches, replaced = embedding_services.encode_batches, []
 
     def meanwhile(*args, **options):
-        for items in encoded(*args, **options):
+        for items in encode_batches(*args, **options):
             if not replaced:
                 replaced.append(corpus(range(1, 8), salt=200).updated)
             yield items
 
-    monkeypatch.setattr(embedding_services, "encoded", meanwhile)
+    monkeypatch.setattr(embedding_services, "encode_batches", meanwhile)
     job = run(embedding_job_create())
     assert (replaced, job.state) == ([7], "done")
     assert embedded() == list(range(1, 8))

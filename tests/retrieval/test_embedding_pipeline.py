@@ -10,7 +10,7 @@ import torch
 from PIL import Image as PillowImage
 
 from retrieval.embedding import pipeline as embedding_pipeline
-from retrieval.embedding.pipeline import DRAFT, Item, encoded, out_of_memory
+from retrieval.embedding.pipeline import DRAFT, Item, encode_batches, out_of_memory
 from retrieval.encoding.encoders import load_encoder
 from retrieval.encoding.image_tower import ImageTower, Launched
 from retrieval.images import decoding
@@ -46,7 +46,9 @@ def items(store):
 
 def through(encoder, batches, *, readers=2):
     """All items as they come out, in order."""
-    return [item for batch in encoded(encoder, iter(batches), readers=readers) for item in batch]
+    return [
+        item for batch in encode_batches(encoder, iter(batches), readers=readers) for item in batch
+    ]
 
 
 def whole(data):
@@ -192,7 +194,7 @@ def test_few_batches_are_taken_ahead(encoder, items):
             taken.append(number)
             yield items(2, 2 * number)
 
-    for number, _ in enumerate(encoded(encoder, batches(), readers=1)):
+    for number, _ in enumerate(encode_batches(encoder, batches(), readers=1)):
         assert len(taken) <= number + embedding_pipeline.BATCHES_AHEAD
     assert taken == list(range(10))
 
@@ -206,7 +208,7 @@ def test_what_is_on_its_way_when_it_ends_is_dropped_and_no_thread_stays(
 
     monkeypatch.setattr(embedding_pipeline, "source_bytes", slow)
     before = set(threading.enumerate())
-    running = encoded(encoder, iter([items(4), items(40, 4), items(40, 44)]), readers=3)
+    running = encode_batches(encoder, iter([items(4), items(40, 4), items(40, 44)]), readers=3)
     assert [item.image_id for item in next(running)] == [0, 1, 2, 3]
     running.close()
     assert set(threading.enumerate()) <= before

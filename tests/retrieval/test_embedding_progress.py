@@ -119,13 +119,13 @@ def test_the_speed_is_that_of_the_last_two_minutes(
     monkeypatch.setattr(line, "_now", lambda: now)
     for _ in range(30):
         now += 10.5
-        [told] = line.noted(42, [1]).values()
+        [told] = line.line_after(42, [1]).values()
     assert told["rate"] == pytest.approx(4)
     assert (told["done"], told["ranges"]) == (30 * 42, [1])
     now += 60
-    [told] = line.noted(0, []).values()
+    [told] = line.line_after(0, []).values()
     assert told["rate"] == pytest.approx(4 * 0.5, rel=0.2)
     # Another process of the device goes on from there.
     job_note(job=job, members={str(device_number()): told})
-    [told] = DeviceProgress(job).noted(1, []).values()
+    [told] = DeviceProgress(job).line_after(1, []).values()
     assert told["done"] == 30 * 42 + 1
