@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from extras.simulation import measures
 from labeling.certificates import bounds
 from labeling.certificates.bounds import AuditRound
-from labeling.learning.ridge import direction, interleaved, pool_moments, pool_scores
+from labeling.learning.ridge import direction, interleave, pool_moments, pool_scores
 from retrieval.ranking.scan import Halves, Rows
 
 Flags = NDArray[np.bool_]
@@ -313,7 +313,7 @@ def active_order(pool: Pool) -> Next:
         w = direction(moments, pool.text, pool.vectors[judged], labels[judged] == 1)
         scores = pool_scores(pool.vectors, w)
         learned = places[np.lexsort((pool.image_ids, -scores))]
-        queue = interleaved(learned.tolist(), places.tolist(), judged=judged.tolist())
+        queue = interleave(learned.tolist(), places.tolist(), judged=judged.tolist())
         return np.array(list(islice(queue, REVISION_EVERY)), np.int64)
 
     return lambda labels: following(labels.tobytes())

@@ -132,8 +132,8 @@ class ReleaseKey(models.Model):
 
 
 class ReleaseAudit(models.Model):
-    """The audit of a query for releases: of the first `size` images of a list those that nobody had
-    judged, of which the key selects some. What an earlier audit of the query could select isn't
+    """The audit of a query for releases: the key selects some of the images that nobody had judged
+    among the first `size` of a list. An image that an earlier audit of the query could select isn't
     part of a later one.
     """
 

@@ -217,7 +217,7 @@ def audit_state(query: Query, annotator: Any = None) -> AuditState:
     rounds = list(query.draw_rounds.filter(candidate_list=pool, size=size).order_by("number"))
     free = (shown == 0) & ~judged & ~withdrawn
     last = rounds[-1] if rounds else None
-    from_bits = [unpacked(draw_round.drawn_from, size) for draw_round in rounds]
+    from_bits = [unpack_mask(draw_round.drawn_from, size) for draw_round in rounds]
     left = from_bits[-1] & free if rounds else free
     goes_on = (
         last is not None
@@ -271,13 +271,13 @@ def contested_label(agreed: Consensus) -> str:
     return "not_relevant" if reviewed else "undecided"
 
 
-def packed(mask: Mask) -> bytes:
+def pack_mask(mask: Mask) -> bytes:
     """The bits of a mask as `DrawRound.drawn_from` has them."""
     return np.packbits(mask).tobytes()
 
 
-def unpacked(bits: bytes | memoryview, size: int) -> Mask:
-    """The mask of so many ranks that `packed` has packed."""
+def unpack_mask(bits: bytes | memoryview, size: int) -> Mask:
+    """The mask of so many ranks that `pack_mask` has packed."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=size).astype(np.bool_)
 
 

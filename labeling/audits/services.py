@@ -13,7 +13,7 @@ from django.utils import timezone
 from core.errors import Conflict, QueryGone
 from labeling.audits.draws import KEY_BYTES, draw_order
 from labeling.audits.models import Draw, DrawKey, DrawRound
-from labeling.audits.selectors import AuditState, audit_state, images_at, packed
+from labeling.audits.selectors import AuditState, audit_state, images_at, pack_mask
 from labeling.candidates.services import lock_query
 from labeling.judging.access import counted_for, require_permission
 from labeling.queries.models import Query
@@ -96,6 +96,6 @@ def _round(query: Query, annotator: Any, state: AuditState) -> DrawRound:
         candidate_list=state.pool,
         size=state.pool.size,
         key=draw_key_ensure(query=query).key,
-        drawn_from=packed(state.left),
+        drawn_from=pack_mask(state.left),
         begun_by=annotator,
     )

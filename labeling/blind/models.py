@@ -1,4 +1,4 @@
-"""What second opinions are chosen by, and what people are checked with."""
+"""The keys that choose second opinions, and the images that check people."""
 
 from __future__ import annotations
 

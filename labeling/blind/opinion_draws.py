@@ -27,7 +27,7 @@ class FirstLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class LabelChoice:
     """A label to ask a second person for."""
 
     image_id: int
@@ -36,7 +36,7 @@ class Chosen:
     boundary: bool
 
 
-def chosen(
+def choose_labels(
     labels: Sequence[FirstLabel],
     *,
     key: bytes,
@@ -45,7 +45,7 @@ def chosen(
     negative: float,
     lookalike: float,
     boundary: int,
-) -> list[Chosen]:
+) -> list[LabelChoice]:
     """The labels to ask a second person for, in the order given.
 
     `positive` and `negative` are the shares of the relevant and of the others, 0..1, and
@@ -62,7 +62,7 @@ def chosen(
         drawn = selected(key, query_id, label.image_id, share)
         if drawn or label.image_id in near:
             probability = share if drawn else None
-            choices.append(Chosen(label.image_id, probability, label.image_id in near))
+            choices.append(LabelChoice(label.image_id, probability, label.image_id in near))
     return choices
 
 

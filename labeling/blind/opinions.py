@@ -17,7 +17,7 @@ from core.sql import fetch_all
 from labeling.audits.draws import KEY_BYTES, draw_number
 from labeling.blind.items import blind_item, known_images_mix
 from labeling.blind.models import MarkedCheck, OpinionKey
-from labeling.blind.opinion_draws import FirstLabel, chosen
+from labeling.blind.opinion_draws import FirstLabel, choose_labels
 from labeling.blind.selectors import blind_queue
 from labeling.candidates.models import Candidate
 from labeling.candidates.services import lock_query
@@ -61,9 +61,9 @@ def opinions_draw(*, query: Query) -> None:
     """Choose the labels of a query that get a second opinion, when it is submitted; the caller
     holds its lock.
 
-    Of what several people have judged there is more than one opinion already, and who is unsure has
-    asked for a review. What was chosen stays so. A query that is reopened, labeled on and submitted
-    again gets more by the same hash, but is given no second boundary.
+    An image that several people judged has more than one opinion already, and a person who is
+    unsure asks for a review. A choice is never undone. A query that is reopened, labeled on and
+    submitted again gets more by the same hash, but no second boundary.
     """
     setting = query.benchmark.setting
     shares = (setting("SECOND_OPINION_POSITIVE"), setting("SECOND_OPINION_NEGATIVE"))
@@ -77,7 +77,7 @@ def opinions_draw(*, query: Query) -> None:
     known = dict(before.values_list("image", "boundary"))
     people = {image_id: person for image_id, person, *_ in rows}
     relevant = {image_id: positive for image_id, _, positive, *_ in rows}
-    choices = chosen(
+    choices = choose_labels(
         [
             FirstLabel(image_id, positive, score, bool(alike))
             for image_id, _, positive, score, alike in rows

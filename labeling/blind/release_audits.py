@@ -17,7 +17,7 @@ from core.locks import lock_key, transaction_lock
 from core.sql import fetch_all
 from labeling.audits.draws import KEY_BYTES, selected
 from labeling.audits.models import ReleaseAudit, ReleaseKey
-from labeling.audits.selectors import audit_state, images_at, packed, unpacked
+from labeling.audits.selectors import audit_state, images_at, pack_mask, unpack_mask
 from labeling.blind.items import RANDOM, blind_item, known_images_mix
 from labeling.candidates.models import Candidate
 from labeling.judging.blind import RELEASE_AUDIT
@@ -76,7 +76,7 @@ def release_audit_ensure(*, query: Query, by: Any) -> ReleaseAudit | None:
         release_key=key,
         candidate_list=pool,
         size=pool.size,
-        drawn_from=packed(drawn_from),
+        drawn_from=pack_mask(drawn_from),
         unjudged=len(ranks),
         found=audit_state(query).found,
         seeds=_seeds_due(query) if drawn else 0,
@@ -92,7 +92,7 @@ def populations(query: Query) -> Iterator[tuple[ReleaseAudit, list[int]]]:
     """The audits of a query for releases, in order, with the images that each could select."""
     audits = query.release_audits.select_related("release_key").order_by("number")
     for audit in audits:
-        yield audit, images_at(audit.candidate_list_id, unpacked(audit.drawn_from, audit.size))
+        yield audit, images_at(audit.candidate_list_id, unpack_mask(audit.drawn_from, audit.size))
 
 
 @transaction.atomic

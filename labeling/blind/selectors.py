@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Exists
 
 from labeling.judging.access import queries_visible_to
-from labeling.judging.blind import BlindKind, offered_to, votes_on_it, waiting_for
+from labeling.judging.blind import BlindKind, offered_to, votes_on_item, waiting_for
 from labeling.queries.models import Query
 
 
@@ -32,7 +32,7 @@ def blind_queue(kind: BlindKind, query: Query, user: Any) -> BlindQueue:
     wait = dict(waiting.order_by("place", "pk").values_list("image", "displayed_at"))
     judged = query.blind_items.filter(
         offered_to(user),
-        Exists(votes_on_it().filter(annotator=user)),
+        Exists(votes_on_item().filter(annotator=user)),
         kind=kind.name,
         displayed_at__isnull=False,
     )

@@ -18,7 +18,7 @@ from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance
 from core.locks import lock_key, try_session_lock
-from labeling.candidates.fusion import fused, list_size, put_first
+from labeling.candidates.fusion import fuse, list_size, put_first
 from labeling.candidates.models import CandidateList, PoolRanking
 from labeling.candidates.pools import first_images
 from labeling.candidates.selectors import has_own_filter, list_checksum
@@ -186,7 +186,7 @@ def _ranked_alone(requested: CandidateList, models: Sequence[EmbeddingModel]) ->
 
 
 def _order(rankings: Sequence[Sequence[ScoredImage]]) -> Sequence[ScoredImage]:
-    return rankings[0] if len(rankings) == 1 else fused(_ids(rankings))
+    return rankings[0] if len(rankings) == 1 else fuse(_ids(rankings))
 
 
 def _ids(rankings: Sequence[Sequence[ScoredImage]]) -> list[list[int]]:

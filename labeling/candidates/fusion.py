@@ -18,7 +18,7 @@ K0: Final = 60
 GUARANTEED: Final = 50
 
 
-def fused(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
+def fuse(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
     """(image id, score) of all images of the rankings (ids, best first), by falling score, ties by
     image id. The score is the double nearest to the exact sum.
     """
@@ -39,7 +39,7 @@ def first_unjudged(rankings: Sequence[Sequence[int]], judged: Collection[int]) -
     """The images that come before all others when models are added: those that nobody had judged
     among the first GUARANTEED of an added model's ranking.
     """
-    return guaranteed(rankings).difference(judged)
+    return guaranteed_images(rankings).difference(judged)
 
 
 def put_first(
@@ -53,7 +53,7 @@ def list_size(
     order: Sequence[tuple[int, float]], rankings: Sequence[Sequence[int]], depth: int
 ) -> int:
     """How many images a list of this depth holds: more if a guaranteed image would be beyond it."""
-    guaranteed_ids = guaranteed(rankings)
+    guaranteed_ids = guaranteed_images(rankings)
     last = max(
         (n for n, (image_id, _) in enumerate(order, start=1) if image_id in guaranteed_ids),
         default=0,
@@ -61,6 +61,6 @@ def list_size(
     return min(max(depth, last), len(order))
 
 
-def guaranteed(rankings: Sequence[Sequence[int]]) -> set[int]:
+def guaranteed_images(rankings: Sequence[Sequence[int]]) -> set[int]:
     """The images among the first GUARANTEED of a ranking."""
     return {image_id for ranking in rankings for image_id in ranking[:GUARANTEED]}

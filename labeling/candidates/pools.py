@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.sql import fetch_all
-from labeling.candidates.fusion import first_unjudged, fused, put_first
+from labeling.candidates.fusion import first_unjudged, fuse, put_first
 from labeling.candidates.models import CandidateList, PoolRanking
 from retrieval.embedding.models import EmbeddingModel
 
@@ -53,7 +53,7 @@ def pool_order(candidate_list: CandidateList) -> list[tuple[int, float]]:
     list holds the first `size` of them.
     """
     rankings = [ranking.image_ids for ranking in candidate_list.rankings.order_by("place")]
-    return put_first(fused(rankings), first_images(candidate_list, rankings))
+    return put_first(fuse(rankings), first_images(candidate_list, rankings))
 
 
 def first_images(candidate_list: CandidateList, rankings: Sequence[Sequence[int]]) -> set[int]:

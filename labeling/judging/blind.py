@@ -1,5 +1,5 @@
 """What people judge blindly: images that the server shows in a secret order, without what is known
-of them. This module says what waits and for whom; `labeling.blind` draws and shows it.
+of them. This module says which images wait and for whom; `labeling.blind` draws and shows them.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ def waiting_for_anybody() -> QuerySet[BlindItem]:
 
 
 def waiting_for(user: Any) -> QuerySet[BlindItem]:
-    """What of `waiting_for_anybody` may wait for the person, and what is for them alone and they
-    haven't judged.
+    """The items of `waiting_for_anybody` that the person may judge, and those for them alone that
+    they haven't judged.
     """
-    own = Q(~Exists(votes_on_it().filter(annotator=user)), only_for=user)
+    own = Q(~Exists(votes_on_item().filter(annotator=user)), only_for=user)
     return BlindItem.objects.filter(_undecided() & ~Q(not_for=user) | own, ~is_withdrawn("image"))
 
 
@@ -114,12 +114,12 @@ def offered_to(user: Any) -> Q:
     return (Q(only_for=None) | Q(only_for=user)) & ~Q(not_for=user)
 
 
-def votes_on_it() -> QuerySet[Judgment]:
+def votes_on_item() -> QuerySet[Judgment]:
     """The judgments of the query and image of the row that a condition is on."""
     return Judgment.objects.filter(query=OuterRef("query"), image=OuterRef("image"))
 
 
 def _undecided() -> Q:
     # No user has the id 0.
-    others = votes_on_it().exclude(annotator=Coalesce(OuterRef("not_for"), 0))
+    others = votes_on_item().exclude(annotator=Coalesce(OuterRef("not_for"), 0))
     return Q(~Exists(others), only_for=None)

@@ -1,4 +1,4 @@
-"""Whose part a query is: who labels it, and whether there is room for another person."""
+"""Who labels a query, and whether there is room for another person."""
 
 from __future__ import annotations
 

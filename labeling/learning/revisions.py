@@ -31,7 +31,7 @@ from labeling.learning.ridge import (
     agree,
     direction,
     frozen_turn,
-    interleaved,
+    interleave,
     learned_indices,
     pool_moments,
 )
@@ -54,7 +54,7 @@ POOLS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class QueuedImage:
     """An image of a queue."""
 
     image_id: int
@@ -69,7 +69,7 @@ class Queue:
     """The images that a person judges next."""
 
     revision: Revision
-    images: list[Queued]
+    images: list[QueuedImage]
     """The first QUEUE images that the person hasn't judged."""
 
 
@@ -83,7 +83,7 @@ class _Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _Labels:
     """The labels of a list's images up to a judgment event."""
 
     last_event: int
@@ -109,9 +109,9 @@ def revision_queue(*, query: Query, user: Any) -> Queue:
     Conflict while the list isn't ready.
     """
     annotator = None if settings.LEARN_FROM_EVERYONE else user
-    candidate_list, judged, moment = _standing(query, annotator)
+    candidate_list, judged, moment = _current_labels(query, annotator)
     pool = _pool_at(candidate_list, candidate_list.size, moment)
-    model, text = _basis(candidate_list)
+    model, text = _model_and_text(candidate_list)
     revision = Revision.objects.filter(
         candidate_list=candidate_list,
         annotator=annotator,
@@ -119,11 +119,11 @@ def revision_queue(*, query: Query, user: Any) -> Queue:
         size=candidate_list.size,
     ).first()
     if revision is None:
-        labels = _within(pool, judged.labels)
-        w = _fitted(model, text, pool, labels)
+        labels = _labels_in(pool, judged.labels)
+        w = _fit(model, text, pool, labels)
     else:
         w = np.array(revision.direction, np.float16)
-    image_ids, scores = _ordered(*image_products(model=model, vector=w, image_ids=pool.image_ids))
+    image_ids, scores = _order(*image_products(model=model, vector=w, image_ids=pool.image_ids))
     if revision is None:
         revision = _stored_revision(
             Revision(
@@ -141,7 +141,7 @@ def revision_queue(*, query: Query, user: Any) -> Queue:
     own = (
         judged
         if annotator
-        else _judged(candidate_list, candidate_list.size, user, judged.last_event)
+        else _labels_at(candidate_list, candidate_list.size, user, judged.last_event)
     )
     learned = not np.array_equal(w, text)
     return Queue(revision, _queue(pool, image_ids, set(own.labels), learned=learned))
@@ -156,24 +156,24 @@ def revision_problem(revision: Revision) -> str | None:
     down since: then it can't be computed again.
     """
     candidate_list = revision.candidate_list
-    model, text = _basis(candidate_list)
+    model, text = _model_and_text(candidate_list)
     pool = _pool_at(candidate_list, revision.size, revision.made_at)
     if ImageTakedown.objects.filter(image__in=pool.image_ids.tolist()).exists():
         return None
     w = np.array(revision.direction, np.float16)
     products = image_products(model=model, vector=w, image_ids=pool.image_ids, scan=True)
-    if _checksum(*_ordered(*products)) != revision.checksum:
+    if _checksum(*_order(*products)) != revision.checksum:
         return "its order differs"
-    judged = _judged(candidate_list, revision.size, revision.annotator, revision.last_event)
-    labels = _within(pool, judged.labels)
+    judged = _labels_at(candidate_list, revision.size, revision.annotator, revision.last_event)
+    labels = _labels_in(pool, judged.labels)
     if (len(labels), sum(labels.values())) != (revision.judged, revision.relevant):
         return "it learned from other judgments"
-    if not agree(w, _fitted(model, text, pool, labels)):
+    if not agree(w, _fit(model, text, pool, labels)):
         return "its direction is not what its judgments give"
     return ""
 
 
-def _standing(query: Query, annotator: Any) -> tuple[CandidateList, _Judged, datetime]:
+def _current_labels(query: Query, annotator: Any) -> tuple[CandidateList, _Labels, datetime]:
     """The current list, the labels of its images, and the moment of both."""
     with transaction.atomic():
         # With the lock, all events up to the last are stored: a person's own events are stored one
@@ -193,12 +193,12 @@ def _standing(query: Query, annotator: Any) -> tuple[CandidateList, _Judged, dat
         if annotator is not None:
             events = events.filter(annotator=annotator)
         last_event = events.aggregate(last=Max("pk"))["last"] or 0
-        judged = _judged(candidate_list, candidate_list.size, annotator, last_event)
+        judged = _labels_at(candidate_list, candidate_list.size, annotator, last_event)
         withdrawals_freeze()
         return candidate_list, judged, timezone.now()
 
 
-def _basis(candidate_list: CandidateList) -> tuple[EmbeddingModel, Halves]:
+def _model_and_text(candidate_list: CandidateList) -> tuple[EmbeddingModel, Halves]:
     """The model and the text's vector (d,) of a ready list."""
     if candidate_list.embedding_model is None:
         raise ValueError("The list isn't ready yet.")
@@ -220,8 +220,10 @@ SELECT last.image_id, last.annotator_id, person.role, last.relevance, last.made_
 """
 
 
-def _judged(candidate_list: CandidateList, size: int, annotator: Any, last_event: int) -> _Judged:
-    """The labels that a person, or everyone, had given a list's first `size` images by an event."""
+def _labels_at(
+    candidate_list: CandidateList, size: int, annotator: Any, last_event: int
+) -> _Labels:
+    """The labels of a list's first `size` images after an event, by a person or by everyone."""
     statement = _JUDGED.format(own="" if annotator is None else "AND e.annotator_id = %(own)s")
     values = {
         "query": candidate_list.query_id,
@@ -232,7 +234,7 @@ def _judged(candidate_list: CandidateList, size: int, annotator: Any, last_event
     }
     votes = ((row[0], Vote(*row[1:])) for row in fetch_all(statement, values))
     labels = {image_id: agreed.relevant for image_id, agreed in consensus_by_key(votes)}
-    return _Judged(last_event, labels)
+    return _Labels(last_event, labels)
 
 
 def _pool_at(candidate_list: CandidateList, size: int, moment: datetime) -> _Pool:
@@ -255,7 +257,7 @@ def _pool(list_id: int, _checksum: str, size: int, withdrawn: tuple[int, ...]) -
     cache's key alone.
     """
     candidate_list = CandidateList.objects.select_related("embedding_model").get(pk=list_id)
-    model, text = _basis(candidate_list)
+    model, text = _model_and_text(candidate_list)
     image_ids = read_ids(
         f"SELECT image_id FROM {Candidate._meta.db_table}"
         " WHERE list_id = %s AND rank <= %s ORDER BY rank",
@@ -277,20 +279,20 @@ def _blocks(model: EmbeddingModel, image_ids: Rows) -> Iterator[Halves]:
         yield image_vectors(model=model, image_ids=ordered[start : start + BLOCK].tolist())[1]
 
 
-def _within(pool: _Pool, labels: dict[int, bool]) -> dict[int, bool]:
+def _labels_in(pool: _Pool, labels: dict[int, bool]) -> dict[int, bool]:
     """The labels of the pool's images."""
     judged = np.intersect1d(pool.image_ids, np.array(list(labels), np.int64)).tolist()
     return {image_id: labels[image_id] for image_id in judged}
 
 
-def _fitted(model: EmbeddingModel, text: Halves, pool: _Pool, labels: dict[int, bool]) -> Halves:
+def _fit(model: EmbeddingModel, text: Halves, pool: _Pool, labels: dict[int, bool]) -> Halves:
     """The direction (d,) learned from these labels of the pool's images."""
     image_ids, vectors = image_vectors(model=model, image_ids=list(labels))
     relevant = np.array([labels[image_id] for image_id in image_ids.tolist()], np.bool_)
     return direction(pool.moments, text, vectors, relevant)
 
 
-def _ordered(image_ids: Rows, scores: Scores) -> tuple[Rows, Scores]:
+def _order(image_ids: Rows, scores: Scores) -> tuple[Rows, Scores]:
     """Images (n,) and their scores (n,) in the learned order."""
     order = learned_indices(scores, image_ids)
     return image_ids[order], scores[order]
@@ -316,11 +318,11 @@ def _stored_revision(revision: Revision) -> Revision:
         return revision
 
 
-def _queue(pool: _Pool, ordered: Rows, judged: set[int], *, learned: bool) -> list[Queued]:
+def _queue(pool: _Pool, ordered: Rows, judged: set[int], *, learned: bool) -> list[QueuedImage]:
     ranks = dict(zip(pool.image_ids.tolist(), pool.ranks.tolist(), strict=True))
     judged = judged & ranks.keys()
-    queue = interleaved(ordered.tolist(), list(ranks), judged=judged)
+    queue = interleave(ordered.tolist(), list(ranks), judged=judged)
     return [
-        Queued(image_id, ranks[image_id], learned and not frozen_turn(len(judged) + position))
+        QueuedImage(image_id, ranks[image_id], learned and not frozen_turn(len(judged) + position))
         for position, image_id in enumerate(islice(queue, QUEUE), start=1)
     ]

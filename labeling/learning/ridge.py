@@ -102,13 +102,13 @@ def direction(
     residuals = roots * (labels - images @ prior)
     # Both forms are equal, so solve the smaller system: (SᵀS + λI)⁻¹ Sᵀ = Sᵀ (SSᵀ + λI)⁻¹.
     if len(rows) <= rows.shape[1]:
-        learned = rows.T @ np.linalg.solve(_ridged(rows @ rows.T), residuals)
+        learned = rows.T @ np.linalg.solve(_add_ridge(rows @ rows.T), residuals)
     else:
-        learned = np.linalg.solve(_ridged(rows.T @ rows), rows.T @ residuals)
+        learned = np.linalg.solve(_add_ridge(rows.T @ rows), rows.T @ residuals)
     return np.array(half_rounded(prior + learned), np.float16)
 
 
-def _ridged(products: NDArray[np.float64]) -> NDArray[np.float64]:
+def _add_ridge(products: NDArray[np.float64]) -> NDArray[np.float64]:
     np.einsum("ii->i", products)[:] += RIDGE
     return products
 
@@ -145,7 +145,7 @@ def learned_order(scores: Scores, image_ids: Rows) -> Rows:
     return ordered
 
 
-def interleaved(
+def interleave(
     learned: Iterable[int], frozen: Iterable[int], *, judged: Collection[int]
 ) -> Iterator[int]:
     """The queue of a revision: the unjudged images, each once, one in FROZEN_EVERY from the frozen

@@ -94,8 +94,8 @@ def assignment_resume(*, query: Query, annotator: Any) -> None:
 
 
 def parts_resume(*, query: Query, **which: Any) -> None:
-    """Undo all hand-ins of a query, or `which`. Who wasn't assigned has no row then, but their
-    judgments. The caller holds the query's lock.
+    """Undo all hand-ins of a query, or `which`. People who weren't assigned keep their judgments
+    but no row. The caller holds the query's lock.
     """
     done = query.assignments.filter(handed_in_at__isnull=False, **which)
     done.filter(assigned_at=None).delete()

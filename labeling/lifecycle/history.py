@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from labeling.queries.models import Query, QueryEdit, QueryTransition
 
-#: Words from which on a value is read for what differs in it, rather than whole before and after.
+#: A value of so many words or more is shown by what differs in it, a shorter one whole.
 _LONG: Final = 8
 _NAMES: Final = {"query_id": "number", "hand_in_rule": "rule for handing in"}
 

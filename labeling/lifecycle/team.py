@@ -40,14 +40,14 @@ def team_set(
 ) -> Query:
     """Assign exactly these people, and say how many are wanted and whether only they label it.
 
-    Who has begun without being assigned goes on, and so does one of these whose part is paused;
-    what others have paused or anybody has handed in stays so. Raises Conflict for a query that is
+    Others who began without being assigned go on, and so do those of `people` whose part is paused;
+    paused parts of others and parts that are handed in stay so. Raises Conflict for a query that is
     neither a draft nor open and for somebody who isn't `assignable`, ValueError for a number
     outside 0 to MOST_WANTED.
     """
     if not 0 <= wanted <= MOST_WANTED:
         raise ValueError(f"wanted must be 0 to {MOST_WANTED}: {wanted}")
-    query = _undecided(query, Query.State.DRAFT, Query.State.OPEN)
+    query = _lock_in_state(query, Query.State.DRAFT, Query.State.OPEN)
     query.annotators_wanted, query.assigned_only = wanted, assigned_only
     query.save(update_fields=["annotators_wanted", "assigned_only", "updated_at"])
     others = query.assignments.exclude(annotator__in=people)
@@ -68,7 +68,7 @@ def part_pause(*, query: Query, person: Any, by: Any) -> None:
     query = lock_query(query)
     if query.assignments.filter(annotator=person, paused_at__isnull=False).exists():
         return  # which may have submitted the query
-    query = _undecided(query, Query.State.OPEN)
+    query = _lock_in_state(query, Query.State.OPEN)
     _pause(query, person)
     query_submit_if_done(query=query, by=by)
 
@@ -76,7 +76,7 @@ def part_pause(*, query: Query, person: Any, by: Any) -> None:
 @transaction.atomic
 def part_resume(*, query: Query, person: Any, by: Any) -> None:
     """Let a person whose part is paused go on. Raises Conflict where the query isn't open."""
-    query = _undecided(query, Query.State.OPEN)
+    query = _lock_in_state(query, Query.State.OPEN)
     query.assignments.filter(annotator=person).update(paused_at=None)
 
 
@@ -88,7 +88,7 @@ def part_hand_over(*, query: Query, person: Any, to: Any, by: Any) -> None:
     """
     if person.pk == to.pk:
         raise Conflict("Choose another person to take it over.")
-    query = _undecided(query, Query.State.OPEN)
+    query = _lock_in_state(query, Query.State.OPEN)
     _pause(query, person)
     _assign(query, to)
     query_submit_if_done(query=query, by=by)
@@ -102,7 +102,7 @@ def part_send_back(*, query: Query, person: Any, note: str, by: Any) -> None:
     Raises Conflict where the query is neither open nor submitted, without a note, and where the
     person hasn't handed in.
     """
-    query = _undecided(query, Query.State.OPEN, Query.State.SUBMITTED)
+    query = _lock_in_state(query, Query.State.OPEN, Query.State.SUBMITTED)
     note = note.replace("\0", "").strip()
     if not note:
         raise Conflict("Write a note that says what is missing.")
@@ -132,7 +132,7 @@ def part_send_back(*, query: Query, person: Any, note: str, by: Any) -> None:
     mail_sent_back(query=query, person=person, note=note)
 
 
-def _undecided(query: Query, *states: str) -> Query:
+def _lock_in_state(query: Query, *states: str) -> Query:
     """The query, locked. Raises Conflict unless it is in one of the states."""
     query = lock_query(query)
     if query.state not in states:

@@ -183,8 +183,10 @@ def _team(query: Query) -> dict[str, Any]:
     }
 
 
-def _written(form: QueryForm, write: Callable[..., Query]) -> Query | None:
-    """What the service wrote of a form's fields, or None with its refusal added to the form."""
+def _write(form: QueryForm, write: Callable[..., Query]) -> Query | None:
+    """The query that the service writes from a form; None, with the refusal in the form, where it
+    refuses.
+    """
     if not form.is_valid():
         return None
     fields = [name for name in QUERY_FIELDS if name in form.fields]
@@ -208,7 +210,7 @@ def query_edit(request: HttpRequest, pk: int | None = None) -> HttpResponse:
     )
     # A form writes what was typed into its instance.
     form = QueryForm(request.POST or None, instance=copy(query))
-    saved = _written(form, write)
+    saved = _write(form, write)
     if saved is None:
         return render(request, "labeling/query_form.html", {"form": form, "query": query})
     draft = "The query is a draft. Open it to have its candidates ranked."
@@ -299,11 +301,11 @@ def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
             if state == Query.State.COMPLETE:
                 return redirect("query-complete", pk=pk)
             raise
-        messages.success(request, _done(before, query, state))
+        messages.success(request, _transition_message(before, query, state))
     return redirect("query-detail", pk=pk)
 
 
-def _done(before: str, query: Query, requested: str) -> str:
+def _transition_message(before: str, query: Query, requested: str) -> str:
     """The message for a change to the `requested` state."""
     if query.state != before:
         return f"The query is {query.get_state_display().lower()} now."

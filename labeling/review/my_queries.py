@@ -12,7 +12,7 @@ from labeling.queries.models import Query
 from labeling.review.overview import QueryOverview, queries_overview
 from labeling.review.people import pace_of
 
-#: Why a query waits, what comes first first.
+#: Why a query waits, in the order in which they are shown.
 KINDS: Final = ("sent back", "begun", "assigned", "new")
 #: Queries not yet begun that are shown; the dashboard's table has all.
 NEW_SHOWN: Final = 5
@@ -32,7 +32,7 @@ class WaitingQuery:
 
 
 def my_queries(user: Any, rows: Iterable[QueryOverview]) -> list[WaitingQuery]:
-    """What of the rows of an annotator's dashboard waits for them, by KINDS and query id, with the
+    """The rows of an annotator's dashboard that wait for them, by KINDS and query id, with the
     first NEW_SHOWN of those that aren't begun; one SQL query, none where nothing is begun.
     """
     by_kind: dict[str, list[QueryOverview]] = {kind: [] for kind in KINDS}

@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import OuterRef, Q, Subquery
 
 from labeling.audits.models import Draw, DrawRound
-from labeling.audits.selectors import contested_label, unpacked
+from labeling.audits.selectors import contested_label, unpack_mask
 from labeling.blind.release_audits import populations
 from labeling.candidates.models import Candidate
 from labeling.judging.models import BlindItem
@@ -58,7 +58,7 @@ def released_audits(benchmark: Benchmark) -> Iterator[tuple[list[DrawnRound], li
 def _pool(query: Query, rounds: list[DrawRound]) -> Iterator[PoolImage]:
     drawable = np.zeros(rounds[0].size, np.int64)
     for drawn in rounds:
-        drawable[unpacked(drawn.drawn_from, drawn.size)] = drawn.number
+        drawable[unpack_mask(drawn.drawn_from, drawn.size)] = drawn.number
     draws = {
         image_id: (number, place)
         for image_id, number, place in Draw.objects.filter(query=query).values_list(

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from labeling.audits.draws import KEY_BYTES, draw_number, draw_order, selected
-from labeling.blind.opinion_draws import Chosen, FirstLabel, chosen
+from labeling.blind.opinion_draws import FirstLabel, LabelChoice, choose_labels
 
 pytestmark = pytest.mark.pure
 
@@ -58,7 +58,9 @@ def test_the_hash_and_the_boundary_choose():
     key = bytes(range(KEY_BYTES))
     labels = [FirstLabel(n, n % 2 == 0 and n < 20, 1 - n / 100) for n in range(1, 90)]
     labels.append(FirstLabel(999, True, None))
-    found = chosen(labels, key=key, query_id=7, positive=0.4, negative=0.1, lookalike=0, boundary=4)
+    found = choose_labels(
+        labels, key=key, query_id=7, positive=0.4, negative=0.1, lookalike=0, boundary=4
+    )
     # Nine are relevant, so the ninth of all is the boundary: of those that aren't, itself, and the
     # ones nearest to it, the lower id of two as near.
     near = {one.image_id for one in found if one.boundary}
@@ -66,7 +68,10 @@ def test_the_hash_and_the_boundary_choose():
     for label in labels:
         share = 0.4 if label.relevant else 0.1
         drawn = selected(key, 7, label.image_id, share)
-        one = Chosen(label.image_id, share if drawn else None, label.image_id in near)
+        one = LabelChoice(label.image_id, share if drawn else None, label.image_id in near)
         assert (one in found) == (drawn or label.image_id in near)
     none = [FirstLabel(n, False, 0.5) for n in range(9)]
-    assert chosen(none, key=key, query_id=7, positive=1, negative=0, lookalike=0, boundary=4) == []
+    assert (
+        choose_labels(none, key=key, query_id=7, positive=1, negative=0, lookalike=0, boundary=4)
+        == []
+    )

@@ -13,7 +13,7 @@ from labeling.learning.ridge import (
     PoolMoments,
     agree,
     direction,
-    interleaved,
+    interleave,
     learned_order,
     pool_moments,
     pool_scores,
@@ -156,7 +156,7 @@ orders = st.permutations(range(60))
 
 @given(orders, orders, st.sets(st.integers(0, 80)))
 def test_one_image_in_four_comes_from_the_frozen_order(learned, frozen, judged):
-    queue = list(interleaved(learned, frozen, judged=judged))
+    queue = list(interleave(learned, frozen, judged=judged))
     assert sorted(queue) == sorted(set(range(60)) - judged)
     left = list(queue)
     for place, image in enumerate(queue, start=len(judged) + 1):
@@ -166,14 +166,14 @@ def test_one_image_in_four_comes_from_the_frozen_order(learned, frozen, judged):
 
 
 def test_an_order_that_ends_is_continued_by_the_other():
-    assert list(interleaved([5, 3], [1, 2, 3, 4, 5, 6], judged=[2])) == [5, 3, 1, 4, 6]
-    assert list(interleaved([1, 2, 3, 4, 5, 6], [4], judged=[])) == [1, 2, 3, 4, 5, 6]
-    assert list(interleaved([], [], judged=[7])) == []
+    assert list(interleave([5, 3], [1, 2, 3, 4, 5, 6], judged=[2])) == [5, 3, 1, 4, 6]
+    assert list(interleave([1, 2, 3, 4, 5, 6], [4], judged=[])) == [1, 2, 3, 4, 5, 6]
+    assert list(interleave([], [], judged=[7])) == []
 
 
 def test_a_queue_reads_no_further_than_it_is_read():
     learned, frozen = iter(range(1000)), iter(range(1000, 2000))
-    assert list(islice(interleaved(learned, frozen, judged=[]), 8)) == [
+    assert list(islice(interleave(learned, frozen, judged=[]), 8)) == [
         *(0, 1, 2, 1000, 3, 4, 5, 1001)
     ]
     assert (next(learned), next(frozen)) == (6, 1002)
