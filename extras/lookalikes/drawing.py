@@ -23,18 +23,19 @@ def graph(species: Sequence[Species], pairs: Sequence[Pair]) -> SafeString:
     """Species around a circle, an arrow from each to what it is taken for, as wide as often."""
     turns = [2 * math.pi * at / len(species) - math.pi / 2 for at in range(len(species))]
     around = [(RADIUS * math.cos(turn), RADIUS * math.sin(turn)) for turn in turns]
-    places = dict(zip((one.pk for one in species), around, strict=True))
-    arrows = [(pair.one, pair.other, pair.taken) for pair in pairs if pair.taken]
-    arrows += [(pair.other, pair.one, pair.back) for pair in pairs if pair.back]
+    places = dict(zip((node.pk for node in species), around, strict=True))
+    arrows = [(pair.first, pair.second, pair.first_for_second) for pair in pairs]
+    arrows += [(pair.second, pair.first, pair.second_for_first) for pair in pairs]
+    arrows = [arrow for arrow in arrows if arrow[2]]
     most = max((count for *_, count in arrows), default=1)
     lines = format_html_join(
         "",
         '<path d="{}" stroke-width="{}" marker-end="url(#arrow)">'
         "<title>{} is taken for {}: {}</title></path>",
         (
-            (_arc(places[one.pk], places[other.pk]), _px(max(WIDEST * count / most, 0.8)),
-             one, other, count)
-            for one, other, count in arrows
+            (_arc(places[start.pk], places[end.pk]), _px(max(WIDEST * count / most, 0.8)),
+             start, end, count)
+            for start, end, count in arrows
         ),
     )  # fmt: skip
     dots = format_html_join(
@@ -42,8 +43,8 @@ def graph(species: Sequence[Species], pairs: Sequence[Pair]) -> SafeString:
         '<circle cx="{}" cy="{}" r="{}"/><text x="{}" y="{}" text-anchor="{}">{}</text>',
         (
             # Names stand outside of the circle.
-            (_px(x), _px(y), DOT, _px(1.1 * x), _px(1.12 * y + 4), _anchor(x), one)
-            for one, (x, y) in zip(species, around, strict=True)
+            (_px(x), _px(y), DOT, _px(1.1 * x), _px(1.12 * y + 4), _anchor(x), node)
+            for node, (x, y) in zip(species, around, strict=True)
         ),
     )
     return format_html(

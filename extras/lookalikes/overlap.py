@@ -1,4 +1,4 @@
-"""Whose images lie nearer to another species than to their own, and whom each is confused with."""
+"""Which images lie nearer to another species than to their own, and which species are linked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def taken_for(vectors: Floats, own: int, sums: Floats, counts: NDArray[np.int64]
     )
     best = near.argmax(axis=1)
     best[near[:, own] >= near.max(axis=1)] = own
-    return [int(one) for one in best]
+    return best.tolist()
 
 
 def strongest_links(confusions: dict[tuple[int, int], int]) -> list[tuple[int, int]]:
@@ -35,10 +35,10 @@ def strongest_links(confusions: dict[tuple[int, int], int]) -> list[tuple[int, i
     """
     both: dict[int, dict[int, int]] = {}
     for (species, other), count in confusions.items():
-        for one, another in ((species, other), (other, species)):
-            both.setdefault(one, {}).setdefault(another, 0)
-            both[one][another] += count
+        for first, second in ((species, other), (other, species)):
+            both.setdefault(first, {}).setdefault(second, 0)
+            both[first][second] += count
     return sorted(
-        (one, min(others, key=lambda other: (-others[other], other)))
-        for one, others in both.items()
+        (species, min(others, key=lambda other: (-others[other], other)))
+        for species, others in both.items()
     )

@@ -35,11 +35,11 @@ class LookalikeGroup:
 class Pair:
     """Two species, and how often each is taken for the other."""
 
-    one: Species
-    other: Species
-    taken: int
-    """`one` for `other`."""
-    back: int
+    first: Species
+    """The one with the lower id."""
+    second: Species
+    first_for_second: int
+    second_for_first: int
     noted: bool
     """Whether somebody wrote down how to tell them apart."""
 
@@ -101,26 +101,27 @@ def lookalike_groups() -> list[LookalikeGroup]:
         .values_list("species__lookalike_group")
         .annotate(Sum("count"))
     )
-    found = [LookalikeGroup(name, size, times.get(name, 0)) for name, size in sizes if size > 1]
-    return sorted(found, key=lambda group: (-group.times, -group.species, group.name))
+    groups = [LookalikeGroup(name, size, times.get(name, 0)) for name, size in sizes if size > 1]
+    return sorted(groups, key=lambda group: (-group.times, -group.species, group.name))
 
 
 def group_pairs(species: Sequence[Species]) -> list[Pair]:
     """Those of these species that are confused or noted, most often first; two SQL queries."""
-    by_pk = {one.pk: one for one in species}
+    by_pk = {member.pk: member for member in species}
     counts: dict[tuple[int, int], int] = {}
     rows = Confusion.objects.filter(species__in=by_pk, taken_for__in=by_pk).order_by()
-    for one, other, count in rows.values_list("species", "taken_for").annotate(Sum("count")):
-        counts[one, other] = count
+    for pk, other, count in rows.values_list("species", "taken_for").annotate(Sum("count")):
+        counts[pk, other] = count
     notes = DifferenceNote.objects.filter(first__in=by_pk, second__in=by_pk)
     noted = set(notes.values_list("first", "second"))
-    pairs = {(min(pair), max(pair)) for pair in counts} | noted
-    found = [
-        Pair(by_pk[one], by_pk[other], counts.get((one, other), 0), counts.get((other, one), 0),
-             (one, other) in noted)
-        for one, other in pairs
+    pairs = [
+        Pair(by_pk[first], by_pk[second], counts.get((first, second), 0),
+             counts.get((second, first), 0), (first, second) in noted)
+        for first, second in {(min(pair), max(pair)) for pair in counts} | noted
     ]  # fmt: skip
-    return sorted(found, key=lambda pair: (-pair.taken - pair.back, pair.one.pk, pair.other.pk))
+    return sorted(pairs, key=lambda pair: (
+        -pair.first_for_second - pair.second_for_first, pair.first.pk, pair.second.pk
+    ))  # fmt: skip
 
 
 def difference_note(one: Species, other: Species) -> DifferenceNote | None:
@@ -148,7 +149,7 @@ def side_by_side(one: Species, other: Species, user: Any) -> list[Portrait]:
     both = [one, other]
     pks = [species.pk for species in both]
     counts, chosen = image_counts(pks), first_image_ids(pks, each=IMAGES_SHOWN)
-    images = Image.objects.in_bulk([pk for found in chosen.values() for pk in found])
+    images = Image.objects.in_bulk([pk for image_ids in chosen.values() for pk in image_ids])
     hidden = set(species_without_places(user))
     months = {pk: [0] * 12 for pk in pks}
     cells: dict[int, list[tuple[int, int, int]]] = {pk: [] for pk in pks}

@@ -1,4 +1,4 @@
-"""Taking in who is taken for whom, proposing it from the corpus, and writing differences down."""
+"""Imports and proposals of which species are taken for which, and notes on what differs."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def confusions_import(*, lines: Iterable[bytes], name: str) -> ConfusionReport:
             errors.append(RowError(name, line, "count", f"“{text[:20]}” is no number from 1 on"))
     if errors:
         raise FileRefused(errors)
-    ids = _species_by_name({one for pair in given for one in pair})
-    found: Counter[tuple[int, int]] = Counter()
+    names = {name for pair in given for name in pair}
+    ids = _species_by_name(names)
+    confusions: Counter[tuple[int, int]] = Counter()
     for (species, other), count in given.items():
         if species in ids and other in ids and ids[species] != ids[other]:
-            found[ids[species], ids[other]] += count
-    unknown = sorted({one for pair in given for one in pair} - ids.keys())
-    return _replace(found, Confusion.Source.TABLE, unknown)
+            confusions[ids[species], ids[other]] += count
+    return _replace(confusions, Confusion.Source.TABLE, sorted(names - ids.keys()))
 
 
 def confusions_propose(
@@ -76,26 +76,26 @@ def confusions_propose(
     first by id, how many lie nearer to another species' center than to their own; pairs of at
     least the share `least` of a species' images. Withdrawn images are left out.
     """
-    ids = list(Species.objects.filter(images__isnull=False).distinct().order_by("pk"))
-    sums = np.zeros((len(ids), model.dimension), np.float32)
-    counts = np.zeros(len(ids), np.int64)
-    for at, species in enumerate(ids):
+    all_species = list(Species.objects.filter(images__isnull=False).distinct().order_by("pk"))
+    sums = np.zeros((len(all_species), model.dimension), np.float32)
+    counts = np.zeros(len(all_species), np.int64)
+    for at, species in enumerate(all_species):
         vectors = _vectors(model, species, each)
         counts[at] = len(vectors)
         if len(vectors):
             sums[at] = vectors.sum(axis=0)
         if progress:
-            progress(at + 1, 2 * len(ids))
-    found: Counter[tuple[int, int]] = Counter()
-    for at, species in enumerate(ids):
+            progress(at + 1, 2 * len(all_species))
+    confusions: Counter[tuple[int, int]] = Counter()
+    for at, species in enumerate(all_species):
         if counts[at] > 1:
-            seen = Counter(taken_for(_vectors(model, species, each), at, sums, counts))
-            for other, count in seen.items():
+            nearest = Counter(taken_for(_vectors(model, species, each), at, sums, counts))
+            for other, count in nearest.items():
                 if other != at and count >= least * counts[at]:
-                    found[species.pk, ids[other].pk] = count
+                    confusions[species.pk, all_species[other].pk] = count
         if progress:
-            progress(len(ids) + at + 1, 2 * len(ids))
-    return _replace(found, Confusion.Source.EMBEDDINGS, [])
+            progress(len(all_species) + at + 1, 2 * len(all_species))
+    return _replace(confusions, Confusion.Source.EMBEDDINGS, [])
 
 
 @transaction.atomic
@@ -132,22 +132,24 @@ def _species_by_name(names: set[str]) -> dict[str, int]:
 
 def _vectors(model: EmbeddingModel, species: Species, each: int) -> Any:
     rows = Embedding.objects.filter(~is_withdrawn("image"), model=model, image__species=species)
-    found = rows.order_by("image_id").values_list("vector", flat=True)[:each]
-    return np.array([np.asarray(one, np.float32) for one in found], np.float32)
+    vectors = rows.order_by("image_id").values_list("vector", flat=True)[:each]
+    return np.array([np.asarray(vector, np.float32) for vector in vectors], np.float32)
 
 
 @transaction.atomic
-def _replace(found: dict[tuple[int, int], int], source: str, unknown: list[str]) -> ConfusionReport:
+def _replace(
+    confusions: dict[tuple[int, int], int], source: str, unknown: list[str]
+) -> ConfusionReport:
     transaction_lock(lock_key("corpus"))
     Confusion.objects.filter(source=source).delete()
     Confusion.objects.bulk_create(
         (
             Confusion(species_id=species, taken_for_id=other, source=source, count=count)
-            for (species, other), count in sorted(found.items())
+            for (species, other), count in sorted(confusions.items())
         ),
         batch_size=1000,
     )
-    return ConfusionReport(len(found), _group(found), unknown)
+    return ConfusionReport(len(confusions), _group(confusions), unknown)
 
 
 def _group(confusions: dict[tuple[int, int], int]) -> int:
@@ -159,12 +161,12 @@ def _group(confusions: dict[tuple[int, int], int]) -> int:
     species = Species.objects.in_bulk(list(place))
     pks = list(place)
     changed = []
-    for group in components(len(place), [(place[one], place[other]) for one, other in links]):
-        members = sorted((species[pks[at]] for at in group), key=lambda one: one.scientific_name)
-        named = [one.lookalike_group for one in members if one.lookalike_group]
-        for one in members:
-            if not one.lookalike_group:
-                one.lookalike_group = named[0] if named else members[0].scientific_name[:100]
-                changed.append(one)
+    for group in components(len(place), [(place[pk], place[other]) for pk, other in links]):
+        members = sorted((species[pks[at]] for at in group), key=lambda s: s.scientific_name)
+        named = [member.lookalike_group for member in members if member.lookalike_group]
+        for member in members:
+            if not member.lookalike_group:
+                member.lookalike_group = named[0] if named else members[0].scientific_name[:100]
+                changed.append(member)
     Species.objects.bulk_update(changed, ["lookalike_group"], batch_size=1000)
     return len(changed)

@@ -57,13 +57,13 @@ def lookalikes(request: HttpRequest) -> HttpResponse:
     pairs = group_pairs(species)
     page = chosen_page(Paginator(groups, GROUPS_PER_PAGE), request.GET)
     drawn = species[:MOST_DRAWN]
-    known = {one.pk for one in drawn}
+    drawn_ids = {member.pk for member in drawn}
     context = {
         "page": page,
         "name": name,
         "species": species,
         "pairs": pairs,
-        "graph": graph(drawn, [p for p in pairs if {p.one.pk, p.other.pk} <= known]),
+        "graph": graph(drawn, [p for p in pairs if {p.first.pk, p.second.pk} <= drawn_ids]),
     }
     return render(request, "lookalikes/lookalikes.html", context)
 
@@ -79,11 +79,11 @@ def _take_in(request: HttpRequest) -> None:
     except FileRefused as error:
         messages.error(request, str(error.errors[0]))
         return
-    said = f"{report.pairs:,} pairs; {report.grouped:,} species got a look-alike group."
+    text = f"{report.pairs:,} pairs; {report.grouped:,} species got a look-alike group."
     if report.unknown:
         names = ", ".join(report.unknown[:NAMED])
-        said += f" {len(report.unknown):,} names aren’t in the corpus: {names}."
-    messages.success(request, said)
+        text += f" {len(report.unknown):,} names aren’t in the corpus: {names}."
+    messages.success(request, text)
 
 
 @login_required

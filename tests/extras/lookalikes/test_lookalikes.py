@@ -107,9 +107,12 @@ def test_the_groups_and_their_pairs(named: dict[str, Species], reviewer: Any) ->
     ]  # fmt: skip
     two = Species.objects.filter(lookalike_group="orange and black butterflies")
     difference_write(one=two[0], other=two[1], text="The *bar*.", by=reviewer)
-    assert [(one.taken, one.noted) for one in group_pairs(list(two))] == [(0, True)]
+    assert [(pair.first_for_second, pair.noted) for pair in group_pairs(list(two))] == [(0, True)]
     bears = [named[BROWN], named[POLAR], named[CARDINAL]]
-    pairs = {(str(one.one), str(one.other)): (one.taken, one.back) for one in group_pairs(bears)}
+    pairs = {
+        (str(pair.first), str(pair.second)): (pair.first_for_second, pair.second_for_first)
+        for pair in group_pairs(bears)
+    }
     first, second = sorted((named[BROWN], named[POLAR]), key=lambda one: one.pk)
     counts = {BROWN: 3, POLAR: 7}
     assert pairs[str(first), str(second)] == (counts[str(first)], counts[str(second)])
