@@ -26,7 +26,7 @@ def taken_for(vectors: Floats, own: int, sums: Floats, counts: NDArray[np.int64]
     )
     best = near.argmax(axis=1)
     best[near[:, own] >= near.max(axis=1)] = own
-    return best.tolist()
+    return [int(species) for species in best]
 
 
 def strongest_links(confusions: dict[tuple[int, int], int]) -> list[tuple[int, int]]:
