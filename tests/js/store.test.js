@@ -258,7 +258,7 @@ test("in the order that learns, what was met or labeled stays and the queue come
   const store = await storeOn(browser.page(), ["studio/learned-source.js", "LearnedSource"]);
   const { source } = store;
   assert.deepEqual(source.order, [3, 7, 2, 5, 1, 4, 6, 8]);
-  assert.deepEqual([store.next(3), source.placeOf(7), store.previous(7), source.kind], [7, 2, 3, "Places"]);
+  assert.deepEqual([store.next(3), source.placeOf(7), store.previous(7), source.placesName], [7, 2, 3, "Places"]);
   assert.deepEqual(source.provenance(7), { source: "learned", revision: 11, place: 1 });
   assert.deepEqual(source.provenance(2), { source: "list", revision: 11, place: 2 });
   assert.deepEqual(source.provenance(1), { source: "list" });

@@ -4,7 +4,7 @@ import { ItemsSource } from "./items-source.js";
 import { LETTERS } from "./stopping.js";
 
 class DrawnSource extends ItemsSource {
-  kind = "Drawn images";
+  placesName = "Drawn images";
   /** How many drawn images are to wait. */
   ahead = () => 1;
 

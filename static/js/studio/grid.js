@@ -325,7 +325,7 @@ class GridView {
   #span() {
     const { source } = this.studio;
     const [from, to] = [this.ranks[0], this.ranks.at(-1)].map((rank) => source.placeOf(rank));
-    return { kind: source.kind, from, to };
+    return { kind: source.placesName, from, to };
   }
 
   /** Says that marks on other pages are still to be submitted. */

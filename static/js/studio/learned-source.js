@@ -8,7 +8,7 @@ import { UNLABELED } from "./stopping.js";
 
 /** Has its store fire "order" when another revision is taken. */
 export class LearnedSource extends ListSource {
-  kind = "Places";
+  placesName = "Places";
   reordered = true;
   /** The ranks by place, and the other way round. */
   order = [];

@@ -5,7 +5,7 @@ import { Source } from "./source.js";
 import { stopState, UNLABELED } from "./stopping.js";
 
 export class ListSource extends Source {
-  kind = "Ranks";
+  placesName = "Ranks";
 
   constructor(store, given) {
     super(store, given);

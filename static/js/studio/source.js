@@ -5,11 +5,12 @@
  * - `read()`: resolves to the images in short, in the form of the API's outline;
  * - `details`: `at(rank)` resolves to the details of the image there, or to null; `peek(rank)` gives them if they are
  *   known;
- * - `kind`: what the grid calls the places, e.g. "Ranks"; `where(rank)`: what people call one, e.g. "rank 17";
+ * - `placesName`: what the grid calls the places, e.g. "Ranks"; a review, which has no grid, has none;
+ * - `where(rank)`: what people call one, e.g. "rank 17";
  * - `listRank(rank)`: the rank in the query's list of what stands there, or null;
  * - `provenance(rank)`: how a judgment that is given there is sent, `{source, revision?, place?}`;
  * - `needsLabel(rank)`: whether the image there is still to be judged;
- * - `progress`;
+ * - `progress`: how far the work is;
  * - `follow(changes)`: takes in what the API's `changes` says of images.
  */
 export class Source {
