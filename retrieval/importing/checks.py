@@ -74,12 +74,12 @@ def images_check(
     report = CheckReport(last=after)
     total = images.filter(pk__gt=after).count()
     while batch := _refs(images.filter(pk__gt=report.last).order_by("pk")[:BATCH]):
-        found, problems = _read_files(batch)
+        facts, problems = _read_files(batch)
         if len(problems) == len(batch) and all(
             isinstance(error, RootUnavailable) for error in problems.values()
         ):
             raise RootsUnavailable(str(problems[next(iter(batch))]))
-        filled, changed = _store(batch, found)
+        filled, changed = _store(batch, facts)
         for image_id, error in problems.items():
             if on_problem:
                 on_problem(image_id, batch[image_id].file_name, str(error))
@@ -101,8 +101,8 @@ def image_contents_read(*, image_ids: Iterable[int]) -> None:
     images = Image.objects.filter(pk__in=list(image_ids), sha256="")
     batch = _refs(images.order_by("pk"))
     if batch:
-        found, _ = _read_files(batch)
-        _store(batch, found)
+        facts, _ = _read_files(batch)
+        _store(batch, facts)
 
 
 def _refs(images: QuerySet[Image]) -> dict[int, ImageRef]:
@@ -114,38 +114,38 @@ def _read_files(
     batch: dict[int, ImageRef],
 ) -> tuple[dict[int, StoredImage], dict[int, ImageGone]]:
     roots_load()
-    found, problems = {}, {}
+    facts, problems = {}, {}
     with ThreadPoolExecutor(max_workers=THREADS) as threads:
         reading = {
             image_id: threads.submit(image_file_facts, ref) for image_id, ref in batch.items()
         }
         for image_id, future in reading.items():
             try:
-                found[image_id] = future.result()
+                facts[image_id] = future.result()
             except ImageGone as error:
                 problems[image_id] = error
-    return found, problems
+    return facts, problems
 
 
 @transaction.atomic
-def _store(batch: dict[int, ImageRef], found: dict[int, StoredImage]) -> tuple[int, int]:
+def _store(batch: dict[int, ImageRef], facts: dict[int, StoredImage]) -> tuple[int, int]:
     """Store the facts of files whose images haven't changed since they were read; returns how many
-    got a SHA-256, and how many another one.
+    got a SHA-256, and how many got another one.
     """
     filled, stale, updated = 0, [], []
     # In the order of their ids, as imports and embedding lock them.
-    rows = Image.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=found)
+    rows = Image.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=facts)
     for image in rows.order_by("pk"):
-        facts = found[image.pk]
+        file_facts = facts[image.pk]
         if ImageRef.of(image) != batch[image.pk]:
             continue
         if not image.sha256:
             filled += 1
-        elif image.sha256 != facts.sha256:
+        elif image.sha256 != file_facts.sha256:
             stale.append(image.pk)
-        if any(getattr(image, name) != getattr(facts, name) for name in _FACTS):
+        if any(getattr(image, name) != getattr(file_facts, name) for name in _FACTS):
             for name in _FACTS:
-                setattr(image, name, getattr(facts, name))
+                setattr(image, name, getattr(file_facts, name))
             updated.append(image)
     Image.objects.bulk_update(updated, _FACTS)
     Embedding.objects.filter(image_id__in=stale).delete()

@@ -66,7 +66,7 @@ class CocoSource:
         self._version = self._present_version()
         self._read_index()
         self._repeated = self._index.repeated()
-        self._names = {number: one.scientific_name for number, one in self._species.items()}
+        self._names = {number: record.scientific_name for number, record in self._species.items()}
         self._names[NOT_ANNOTATED] = ""
         self._texts = list(self._text_ids)
         for key, own_id in self._index.without_image():
@@ -179,10 +179,10 @@ class CocoSource:
 
     def _present_version(self) -> tuple[int, int, int]:
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except OSError as error:
             self._refuse_file(f"The file cannot be read: {error.strerror}.")
-        return found.st_size, found.st_mtime_ns, found.st_ino
+        return status.st_size, status.st_mtime_ns, status.st_ino
 
     def _read_record(
         self, reader: Callable[[dict[str, Any]], None], name: str, position: int, item: Any
@@ -245,7 +245,7 @@ class CocoSource:
                 + fields.shown(file_name),
             )
         record = f"image {item['id']}"
-        optional = fields.Optional(item, str(self.path), record, self._refuse_record)
+        optional = fields.OptionalFields(item, str(self.path), record, self._refuse_record)
         license_name, license_url = optional.read(self._license_of) or ("", "")
         name = self._names.get(number)
         return ImageRecord(

@@ -95,9 +95,9 @@ class CocoIndex:
             return [NOT_ANNOTATED] * (stop - start)
         keys = self.keys[start:stop]
         first = np.searchsorted(self._annotated, keys, side="left")
-        found = np.searchsorted(self._annotated, keys, side="right") - first
+        counts = np.searchsorted(self._annotated, keys, side="right") - first
         numbers = self._category[np.minimum(first, len(self._category) - 1)]
-        numbers = np.where(found == 1, numbers, np.where(found == 0, NOT_ANNOTATED, SEVERAL))
+        numbers = np.where(counts == 1, numbers, np.where(counts == 0, NOT_ANNOTATED, SEVERAL))
         listed: list[int] = numbers.tolist()
         return listed
 

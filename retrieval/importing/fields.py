@@ -15,7 +15,7 @@ from core.text import has_controls
 from retrieval.importing.records import Effect, RecordRefused, Refusal
 from retrieval.importing.species_names import clean_name
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 # A day inside what Python can hold, so that a moment can be shown in any time zone.
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
@@ -28,9 +28,8 @@ _LARGEST_SIDE: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Optional:
-    """Reads the fields of a record that it may lack: what is wrong with one is told, and the field
-    is left out."""
+class OptionalFields:
+    """Reads the fields that a record may lack: it reports one that is wrong, and leaves it out."""
 
     item: Mapping[str, Any]
     file: str
@@ -61,7 +60,7 @@ class Optional:
         """As `fields.size`."""
         return self.read(size, name)
 
-    def read(self, read: Callable[..., Found], *names: str, **options: Any) -> Found | None:
+    def read(self, read: Callable[..., Value], *names: str, **options: Any) -> Value | None:
         """What a function returns for the record; None where it raises RecordRefused."""
         try:
             return read(self.item, *names, **options)
@@ -111,15 +110,15 @@ def number(
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise RecordRefused(field, f"must be a number, not {shown(value)}")
     try:
-        found = float(value)
+        result = float(value)
     except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
+        result = math.inf
+    if not math.isfinite(result):
         raise RecordRefused(field, f"must be a number, not {shown(value)}")
-    if not low <= found <= high:
+    if not low <= result <= high:
         bounds = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:.12g}"
         raise RecordRefused(field, f"must be {bounds}, not {shown(value)}")
-    return found
+    return result
 
 
 def truth(item: Mapping[str, Any], field: str) -> bool:
@@ -149,29 +148,29 @@ def moment(item: Mapping[str, Any], *fields: str) -> datetime | None:
         if value is None or value == "":
             continue
         try:
-            found = datetime.fromisoformat(value.strip().replace("/", "-"))
-            if found.tzinfo is not UTC:
-                found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+            result = datetime.fromisoformat(value.strip().replace("/", "-"))
+            if result.tzinfo is not UTC:
+                result = result.astimezone(UTC) if result.tzinfo else result.replace(tzinfo=UTC)
         except (ValueError, AttributeError):
             raise RecordRefused(
                 field, f"must be a date such as 2021-05-30 or 2021-05-30 14:05, not {shown(value)}"
             ) from None
         except OverflowError:
-            found = None
-        if found is None or not _EARLIEST <= found <= _LATEST:
+            result = None
+        if result is None or not _EARLIEST <= result <= _LATEST:
             raise RecordRefused(
                 field, f"must lie within the years 1 to 9999 in UTC, not {shown(value)}"
             )
-        return found
+        return result
     return None
 
 
 def vernacular_names(item: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return (language, name) of `common_name` (English) and of `vernacular_names` by language."""
-    found = []
+    pairs = []
     common = text(item, "common_name", limit=200)
     if common:
-        found.append(("en", common))
+        pairs.append(("en", common))
     by_language = item.get("vernacular_names") or {}
     if not isinstance(by_language, dict):
         raise RecordRefused("vernacular_names", "must be an object of names by language")
@@ -181,8 +180,8 @@ def vernacular_names(item: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         for name in names if isinstance(names, list) else [names]:
             clean = text({"vernacular_names": name}, "vernacular_names", limit=200)
             if clean:
-                found.append((language, clean))
-    return tuple(dict.fromkeys(found))
+                pairs.append((language, clean))
+    return tuple(dict.fromkeys(pairs))
 
 
 def check_inside(name: str) -> None:
@@ -199,7 +198,7 @@ def file_inside(root: Path, name: str) -> Path:
     """
     check_inside(name)
     try:
-        for form in (name, *(unicodedata.normalize(one, name) for one in ("NFC", "NFD"))):
+        for form in (name, *(unicodedata.normalize(kind, name) for kind in ("NFC", "NFD"))):
             path = (root / form).resolve()
             inside, present = path.is_relative_to(root), path.is_file()
             if present or not inside:

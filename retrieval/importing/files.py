@@ -41,16 +41,16 @@ def images_in_place(*, images: Iterator[ImageRecord], refuse: Refuse) -> Iterato
     """
     most = settings.IMAGE_MAX_PIXELS
     while batch := list(islice(images, BLOCK_IN_PLACE)):
-        found = []
+        valid = []
         for record in batch:
             try:
-                found.append((record, _declared(record, most)))
+                valid.append((record, _declared_facts(record, most)))
             except RecordRefused as error:
                 refuse(Refusal(record.file_name, record.record, error.field, error.reason))
-        yield len(batch), found
+        yield len(batch), valid
 
 
-def _declared(record: ImageRecord, most: int) -> Facts:
+def _declared_facts(record: ImageRecord, most: int) -> Facts:
     check_inside(record.file_name)
     _, point, suffix = record.file_name.rpartition(".")
     kind = _FORMAT_BY_SUFFIX.get(f".{suffix.lower()}") if point else None
@@ -88,31 +88,31 @@ def images_read(
                 for record in batch
             ]
             if coming:
-                yield _outcomes(coming, refuse)
+                yield _read_batch(coming, refuse)
             coming = reading
         if coming:
-            yield _outcomes(coming, refuse)
+            yield _read_batch(coming, refuse)
 
 
 _Reading = tuple[ImageRecord, "Future[StoredImage | Refusal]"]
 
 
-def _outcomes(reading: Sequence[_Reading], refuse: Refuse) -> Batch:
-    found = []
+def _read_batch(reading: Sequence[_Reading], refuse: Refuse) -> Batch:
+    valid = []
     for record, future in reading:
         stored = future.result()
         if isinstance(stored, Refusal):
             refuse(stored)
         else:
-            if problem := _other_size(record, stored):
+            if problem := _size_refusal(record, stored):
                 refuse(problem)
             facts = (stored.sha256, stored.format, stored.width, stored.height, stored.size_bytes)
-            found.append((record, facts))
-    return len(reading), found
+            valid.append((record, facts))
+    return len(reading), valid
 
 
-def _other_size(record: ImageRecord, stored: StoredImage) -> Refusal | None:
-    """Tells of a declared size that is neither the file's own nor the upright image's."""
+def _size_refusal(record: ImageRecord, stored: StoredImage) -> Refusal | None:
+    """A refusal of a declared size that is neither the file's own nor the upright image's."""
     declared = record.width or stored.width, record.height or stored.height
     own = stored.width, stored.height
     if declared in (own, own[::-1]):

@@ -30,7 +30,7 @@ def list_items(
     number beyond 64 bits, or nests lists and objects more than MAX_DEPTH levels deep. Checking the
     depth takes a fifth of the time; it can be left out for a file that was read before.
     """
-    yield from _parsed(
+    yield from _parse(
         path, lambda file: ijson.items(file, f"{name}.item", **_OPTIONS), on_bytes, check_depth
     )
 
@@ -40,7 +40,7 @@ def value_kinds(path: Path) -> dict[str, str]:
     file's object. Raises ImportRefused as `list_items`.
     """
     kinds: dict[str, str] = {}
-    for prefix, event, _ in _parsed(path, lambda file: ijson.parse(file, **_OPTIONS)):
+    for prefix, event, _ in _parse(path, lambda file: ijson.parse(file, **_OPTIONS)):
         if prefix and "." not in prefix:
             kinds.setdefault(prefix, event)
     return kinds
@@ -119,14 +119,14 @@ class _Lines:
         return data
 
 
-def _parsed(
+def _parse(
     path: Path,
     parse: Callable[[Any], Iterator[Any]],
     on_bytes: OnBytes | None = None,
     check_depth: bool = True,
 ) -> Iterator[Any]:
     try:
-        with _opened(path) as file:
+        with _open(path) as file:
             yield from parse(_Blocks(path, file, on_bytes, check_depth))
     except ijson.JSONError as error:
         _refuse_json(path, error)
@@ -134,7 +134,7 @@ def _parsed(
         raise ImportRefused(str(path), f"The file cannot be read: {error.strerror}.") from error
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     file = open_regular(path)
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
@@ -143,7 +143,7 @@ def _opened(path: Path) -> BinaryIO:
 
 def _refuse_json(path: Path, error: Exception) -> NoReturn:
     """Refuse the file with the line at which it stops being JSON, found by reading it again."""
-    with _opened(path) as file:
+    with _open(path) as file:
         lines = _Lines(file)
         try:
             for _ in ijson.basic_parse(lines, **_OPTIONS):

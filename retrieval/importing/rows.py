@@ -127,11 +127,11 @@ _RECORDED: Final = tuple(column for column in COLUMNS if column not in _CONTENT)
 _PLACE: Final = ("file_name", "width", "height")
 
 
-def _of(row: str, columns: Sequence[str]) -> str:
+def _row(row: str, columns: Sequence[str]) -> str:
     return "(" + ", ".join(f"{row}.{column}" for column in columns) + ")"
 
 
-_SAME_PLACE: Final = f"{_of('i', _PLACE)} = {_of('a', _PLACE)}"
+_SAME_PLACE: Final = f"{_row('i', _PLACE)} = {_row('a', _PLACE)}"
 # The known content of a file that was read once stays when it isn't read again.
 _CONTENT_STAYS: Final = "(a.sha256 = '' AND i.sha256 <> '' AND i.file_name = a.file_name)"
 _ARRIVALS: Final = (
@@ -143,8 +143,8 @@ _COMPARE: Final = f"""
 SELECT a.position, k.id, k.stale
   FROM import_arrivals a LEFT JOIN LATERAL (
     SELECT i.id,
-           {_of("i", _RECORDED)} IS DISTINCT FROM {_of("a", _RECORDED)}
-           OR NOT ({_CONTENT_STAYS} OR {_of("i", _CONTENT)} = {_of("a", _CONTENT)}) AS changed,
+           {_row("i", _RECORDED)} IS DISTINCT FROM {_row("a", _RECORDED)}
+           OR NOT ({_CONTENT_STAYS} OR {_row("i", _CONTENT)} = {_row("a", _CONTENT)}) AS changed,
            CASE WHEN '' IN (i.sha256, a.sha256) THEN NOT ({_CONTENT_STAYS} OR {_SAME_PLACE})
                 ELSE i.sha256 <> a.sha256 END AS stale
       FROM retrieval_image i WHERE i.dataset = %s AND i.source_id = a.source_id LIMIT 1
@@ -167,7 +167,7 @@ UPDATE retrieval_image i
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRows:
     """The result of a batch: numbers of images added, updated and unchanged.
 
     `fresh`: all were new and got their preferred ids.
@@ -182,7 +182,7 @@ class Stored:
 @transaction.atomic
 def image_rows_store(
     *, dataset: str, rows: Sequence[bytes], preferred: Sequence[int | None], above: int, fresh: bool
-) -> Stored:
+) -> StoredRows:
     """Store a data set's images: rows of `image_row`, with their preferred ids.
 
     An image that is known by data set and source id is updated if its row differs. If its file is
@@ -196,12 +196,12 @@ def image_rows_store(
     # Only one import at a time assigns ids.
     transaction_lock(lock_key("corpus"))
     if not rows:
-        return Stored(0, 0, 0, fresh)
+        return StoredRows(0, 0, 0, fresh)
     if fresh:
         try:
             with transaction.atomic():
-                _insert(dataset, rows, _ids(preferred, frozenset(), above))
-            return Stored(len(rows), 0, 0, True)
+                _insert(dataset, rows, _assign_ids(preferred, frozenset(), above))
+            return StoredRows(len(rows), 0, 0, True)
         except IntegrityError:
             pass
     new, changed, stale = _compare(dataset, rows)
@@ -210,10 +210,10 @@ def image_rows_store(
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE import_arrivals")
     new_preferred = [preferred[at] for at in new]
-    taken = set(Image.objects.filter(pk__in=[one for one in new_preferred if one is not None])
-                .values_list("pk", flat=True))  # fmt: skip
-    _insert(dataset, [rows[at] for at in new], _ids(new_preferred, taken, above))
-    return Stored(
+    wanted = [image_id for image_id in new_preferred if image_id is not None]
+    taken = set(Image.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    _insert(dataset, [rows[at] for at in new], _assign_ids(new_preferred, taken, above))
+    return StoredRows(
         added=len(new),
         updated=len(changed),
         skipped=len(rows) - len(new) - len(changed),
@@ -252,13 +252,15 @@ def _change(changed: dict[int, int]) -> None:
         cursor.execute(_CHANGE, [list(changed), ids])
 
 
-def _ids(preferred: Sequence[int | None], taken: AbstractSet[int], above: int) -> list[int]:
+def _assign_ids(preferred: Sequence[int | None], taken: AbstractSet[int], above: int) -> list[int]:
     """Return the ids of new images, in their order."""
     if not taken and None not in preferred:
-        return [one for one in preferred if one is not None]
+        return [image_id for image_id in preferred if image_id is not None]
     highest = Image.objects.aggregate(highest=Max("pk"))["highest"]
     free = count(max(above, -1 if highest is None else highest) + 1)
-    return [next(free) if one is None or one in taken else one for one in preferred]
+    return [
+        next(free) if image_id is None or image_id in taken else image_id for image_id in preferred
+    ]
 
 
 def _insert(dataset: str, rows: Sequence[bytes], ids: Sequence[int]) -> None:

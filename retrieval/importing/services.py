@@ -111,7 +111,9 @@ def import_listed(
     *, root: Path, records: list[ImageRecord], dataset: str, on_refusal: OnRefusal | None = None
 ) -> ImportReport:
     """Import the images of `records`, with files below the folder `root`, as `import_images`."""
-    return _import(lambda refuse: _Listed(root, records, dataset), dataset, None, None, on_refusal)
+    return _import(
+        lambda refuse: _ListedSource(root, records, dataset), dataset, None, None, on_refusal
+    )
 
 
 class Source(Protocol):
@@ -137,7 +139,7 @@ class Source(Protocol):
 
 
 @dataclass(slots=True)
-class _Listed:
+class _ListedSource:
     """Records in memory."""
 
     root: Path
@@ -146,9 +148,7 @@ class _Listed:
 
     @property
     def highest_id(self) -> int:
-        return max(
-            (one.preferred_id for one in self.records if one.preferred_id is not None), default=-1
-        )
+        return max((r.preferred_id for r in self.records if r.preferred_id is not None), default=-1)
 
     def default_dataset(self) -> str:
         return self.dataset
@@ -186,18 +186,18 @@ def _import(
             "--dataset.",
         )
     species = species_upsert(records=source.species())
-    ids = {name: one.pk for name, one in species.items()}
+    ids = {name: stored_species.pk for name, stored_species in species.items()}
     if root is None:
-        found = images_read(
+        images = images_read(
             images=source.images(),
             dataset=report.dataset,
             root=source.root,
             refuse=refusals.take,
         )
-        batches = _prepared(_copies_counted(found, report), ids, None, at_once=1)
+        batches = _prepare(_count_copies(images, report), ids, None, at_once=1)
     else:
-        found = images_in_place(images=source.images(), refuse=refusals.take)
-        batches = _ahead(_prepared(found, ids, root.pk, at_once=BATCH_IN_PLACE))
+        images = images_in_place(images=source.images(), refuse=refusals.take)
+        batches = _in_advance(_prepare(images, ids, root.pk, at_once=BATCH_IN_PLACE))
     total, done = source.count(), 0
     if progress:
         progress(0, total)
@@ -260,21 +260,21 @@ class _Refusals:
                 self._on_refusal(refusal)
 
 
-def _copies_counted(batches: Iterator[Batch], report: ImportReport) -> Iterator[Batch]:
+def _count_copies(batches: Iterator[Batch], report: ImportReport) -> Iterator[Batch]:
     for count, images in batches:
         hashes = [facts[0] for _, facts in images]
         others = Image.objects.filter(sha256__in=hashes).exclude(dataset=report.dataset)
         known = set(others.values_list("sha256", flat=True))
-        report.copies += sum(one in known for one in hashes)
+        report.copies += sum(sha256 in known for sha256 in hashes)
         yield count, images
 
 
-_Prepared = tuple[int, list[bytes], list[int | None]]
+_PreparedBatch = tuple[int, list[bytes], list[int | None]]
 
 
-def _prepared(
+def _prepare(
     batches: Iterator[Batch], species: dict[str, int], root_id: int | None, *, at_once: int
-) -> Iterator[_Prepared]:
+) -> Iterator[_PreparedBatch]:
     """Yield (number of records, rows, preferred ids) of batches with `at_once` records together."""
     total, rows, preferred = 0, list[bytes](), list[int | None]()
     for count, images in batches:
@@ -291,10 +291,10 @@ def _prepared(
         yield total, rows, preferred
 
 
-def _ahead(batches: Iterator[_Prepared]) -> Iterator[_Prepared]:
-    """Prepare each batch on a thread while the one before is processed."""
+def _in_advance(batches: Iterator[_PreparedBatch]) -> Iterator[_PreparedBatch]:
+    """Yield each batch, and have a thread prepare the next one meanwhile."""
     with ThreadPoolExecutor(max_workers=1) as thread:
-        coming = thread.submit(next, batches, None)
-        while (batch := coming.result()) is not None:
-            coming = thread.submit(next, batches, None)
+        following = thread.submit(next, batches, None)
+        while (batch := following.result()) is not None:
+            following = thread.submit(next, batches, None)
             yield batch

@@ -90,22 +90,22 @@ class TableSource:
         name = fields.text(row, "scientific_name", limit=200)
         if name and name not in self._species:
             try:
-                found = species_from_folder(name)
+                parsed = species_from_folder(name)
             except RecordRefused as error:
                 raise RecordRefused("scientific_name", error.reason) from None
             common = fields.text(row, "common_name", limit=200)
             names = (("en", common),) if common else ()
             self._species[name] = SpeciesRecord(
                 scientific_name=name,
-                genus=found.genus,
-                specific_epithet=found.specific_epithet,
+                genus=parsed.genus,
+                specific_epithet=parsed.specific_epithet,
                 names=names,
             )
         return name
 
     def _image(self, row: Mapping[str, str], record: str) -> ImageRecord:
         numbers = {name: _number(row.get(name, "").strip()) for name in _NUMBERS}
-        optional = fields.Optional({**row, **numbers}, str(self.path), record, self._refuse)
+        optional = fields.OptionalFields({**row, **numbers}, str(self.path), record, self._refuse)
         latitude, longitude = optional.place()
         return ImageRecord(
             source_id=fields.text(row, "file_name", limit=500, required=True),
