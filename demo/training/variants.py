@@ -33,7 +33,7 @@ from evaluation.scoring.measures import parse_measures
 from evaluation.scoring.metrics import recall_at_k
 from evaluation.scoring.run_files import Ranking
 from evaluation.scoring.significance import tau_b
-from labeling.candidates.fusion import fused
+from labeling.candidates.fusion import fuse
 from releases.snapshot.qrels import Qrels
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.text_vectors import text_vector
@@ -144,7 +144,7 @@ def shares_found(
     return {
         "one model (mean)": np.mean([recall(ranking) for ranking in rankings], axis=0).tolist(),
         "round robin": recall(round_robin(rankings)),
-        "reciprocal rank fusion": recall([image_id for image_id, _ in fused(rankings)]),
+        "reciprocal rank fusion": recall([image_id for image_id, _ in fuse(rankings)]),
     }
 
 
@@ -195,7 +195,7 @@ def pool_errors(
         ]
 
     alone = [errors([ranked[model] for ranked in rankings], [model]) for model in models]
-    fusion = [[image for image, _ in fused(ranked)] for ranked in rankings]
+    fusion = [[image for image, _ in fuse(ranked)] for ranked in rankings]
     return {
         "one model (mean)": np.mean(alone, axis=0).tolist(),
         f"all {len(models)}, fused": errors(fusion, models),
