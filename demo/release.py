@@ -27,7 +27,7 @@ from demo.steps import DATASET, demo_queries_load
 from evaluation.reranking.services import RerankChoice, rerank_begin
 from evaluation.runs.baselines import baselines_begin, baselines_job
 from evaluation.runs.models import Run
-from evaluation.runs.selectors import fixed_lists
+from evaluation.runs.selectors import release_data
 from evaluation.runs.services import run_card_update, run_publish
 from evaluation.runs.store import load_run
 from evaluation.runs.submissions import run_submit
@@ -112,7 +112,7 @@ def _work(job: Job) -> Iterator[Job | None]:
     runs = Run.objects.filter(release=release)
     model = EmbeddingModel.objects.get(name=settings.EMBEDDING_MODEL)
     for baseline in runs.filter(kind=Run.Kind.MODEL, embedding_model=model):
-        if baseline.task == Run.Task.RERANK and not fixed_lists(release):
+        if baseline.task == Run.Task.RERANK and not release_data(release).fixed:
             continue
         run = runs.filter(task=baseline.task, name=DAMAGED).first() or run_submit(
             release=release,

@@ -15,7 +15,7 @@ import numpy as np
 from evaluation.leaderboard.board import BOTH, Ids, printed
 from evaluation.leaderboard.selectors import BoardRuns, cached
 from evaluation.runs.models import Run
-from evaluation.runs.selectors import task_qrels
+from evaluation.runs.selectors import release_data
 from evaluation.runs.services import rankings_on
 from evaluation.scoring.bias import PartScores, PoolBias, Tops, pool_bias, read_tops
 from evaluation.scoring.evaluation import sorted_ranking
@@ -96,7 +96,7 @@ def bias_report(runs: BoardRuns, split: str, measure: str, first: int) -> BiasRe
                 for pk in ordered
                 if names[pk] in own
             }
-        qrels = task_qrels(release, runs.task).only(board.query_ids)
+        qrels = release_data(release).qrels_of(runs.task).only(board.query_ids)
         return pool_bias(rankings, qrels, tops, own, parse_measure(measure))
 
     query_ids = [pk for pk, query in runs.queries.items() if split in (query.split, BOTH)]

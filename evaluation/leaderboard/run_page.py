@@ -19,13 +19,7 @@ from evaluation.leaderboard.selectors import (
 )
 from evaluation.leaderboard.table import Figure, figure
 from evaluation.runs.models import Run
-from evaluation.runs.selectors import (
-    release_data,
-    release_qrels,
-    release_queries,
-    scores_of_run,
-    task_qrels,
-)
+from evaluation.runs.selectors import release_data, scores_of_run
 from evaluation.runs.services import rankings_on
 from evaluation.runs.store import RunDamaged
 from evaluation.scoring.measures import HEADLINES, parse_measures
@@ -166,7 +160,7 @@ def tie_ranges(
     parsed = parse_measures(measures)
 
     def compute() -> TieRange:
-        qrels = task_qrels(release, run.task).only(board.query_ids)
+        qrels = release_data(release).qrels_of(run.task).only(board.query_ids)
         return tie_range(rankings_on(run, release), qrels, parsed)
 
     try:
@@ -192,7 +186,7 @@ def version_rows(user: Any, run: Run) -> list[VersionRow]:
         held = [
             {query_id for query_id in score.query_ids if queries[query_id].split == split}
             for score in seen
-            for queries in [release_queries(score.release)]
+            for queries in [release_data(score.release).queries]
         ]
         common = set.intersection(*held) if len(held) > 1 else set()
         for score in seen if common else ():
@@ -224,7 +218,7 @@ def image_ids_of(rankings: Mapping[int, Ranking], query_id: int) -> Ids:
 def marks_of(release: Release, query_id: int, image_ids: Ids) -> list[str]:
     """ "relevant", "not_relevant", "unjudged", or "unknown" where it isn't known which
     images were judged, for each image."""
-    judged, relevant = release_qrels(release).of(query_id)
+    judged, relevant = release_data(release).qrels.of(query_id)
     known = dict(zip(judged.tolist(), relevant.tolist(), strict=True))
     rest = "unjudged" if release_data(release).header.negatives_known else "unknown"
     names = {True: "relevant", False: "not_relevant", None: rest}
@@ -233,7 +227,7 @@ def marks_of(release: Release, query_id: int, image_ids: Ids) -> list[str]:
 
 def relevant_ids(release: Release, task: str, query_id: int) -> Ids:
     """The relevant images of a query, within its fixed list for the re-ranking task."""
-    qrels = task_qrels(release, task)
+    qrels = release_data(release).qrels_of(task)
     if query_id not in qrels.query_ids:
         return _NO_IMAGES
     judged, relevant = qrels.of(query_id)

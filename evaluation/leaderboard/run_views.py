@@ -25,7 +25,7 @@ from evaluation.runs.selectors import (
     NoSnapshot,
     can_edit,
     get_run_for,
-    release_queries,
+    release_data,
     scores_visible_to,
 )
 from evaluation.runs.store import RunDamaged
@@ -74,7 +74,7 @@ def run_query_page(request: HttpRequest, pk: int, query_id: int) -> HttpResponse
     run = get_run_for(request.user, pk)
     try:
         release, _ = _release(request, run)
-        queries = release_queries(release)
+        queries = release_data(release).queries
         if query_id not in queries or queries[query_id].split not in splits_of(run):
             raise Http404("The run has no such query.")
         if not labels_visible_to(request.user, release, queries[query_id].split):
@@ -193,7 +193,7 @@ def _others(runs: BoardRuns, run: Run) -> list[Run]:
 
 def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> dict[str, Any]:
     user = request.user
-    query = release_queries(release)[query_id]
+    query = release_data(release).queries[query_id]
     runs = page.runs_with(release, run, user)
     board = runs.board(query.split)
     others = _others(runs, run)

@@ -26,7 +26,7 @@ from evaluation.leaderboard.board import (
     make_board,
 )
 from evaluation.runs.models import Run, RunScores
-from evaluation.runs.selectors import release_queries, runs_visible_to, task_qrels
+from evaluation.runs.selectors import release_data, runs_visible_to
 from evaluation.scoring import hidden_labels
 from evaluation.scoring.evaluation import scored_query_ids
 from evaluation.scoring.hidden_labels import LabelsHidden
@@ -184,7 +184,7 @@ def version_board(release: Release, runs: Mapping[int, Run], split: str) -> Boar
     """The board of the same methods on another version of the release, over all of its queries."""
     values = values_on(release, runs)
     scored = {query_id for of_run in values.values() for query_id in of_run.query_ids.tolist()}
-    return make_board(values, release_queries(release), scored, split=split)
+    return make_board(values, release_data(release).queries, scored, split=split)
 
 
 def releases_with_runs(user: Any) -> QuerySet[Release]:
@@ -224,8 +224,8 @@ def _board_runs(
         task=task,
         runs={score.run_id: score.run for score in scores},
         values={score.run_id: _values(score.run, arrays[score.pk]) for score in scores},
-        queries=release_queries(release),
-        query_ids=scored_query_ids(task_qrels(release, task)),
+        queries=release_data(release).queries,
+        query_ids=scored_query_ids(release_data(release).qrels_of(task)),
         fingerprint=repr((release.pk, str(release.made_at), task, versions)),
         test_hidden=test_hidden,
     )

@@ -12,7 +12,7 @@ from core.errors import Conflict
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from evaluation.runs.models import Run
-from evaluation.runs.selectors import release_queries, runs_visible_to
+from evaluation.runs.selectors import release_data, runs_visible_to
 from evaluation.runs.services import rankings_on, run_score_begin, run_store
 from evaluation.runs.submissions import submission_record
 from evaluation.scoring.fusion import METHODS, NORMALIZATIONS, fuse
@@ -92,7 +92,7 @@ def run_read_fusion(*, run: Run, job: Job) -> None:
     if len(by_id) < len(fusion["runs"]):
         raise JobFailed("A run that was to be fused is deleted.")
     runs = [by_id[pk] for pk in fusion["runs"]]
-    queries, splits = release_queries(run.release), _shared_splits(runs)
+    queries, splits = release_data(run.release).queries, _shared_splits(runs)
     rankings: list[dict[int, Ranking]] = [
         {
             query_id: ranking

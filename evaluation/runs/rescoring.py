@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error
 from evaluation.runs.models import Run, RunScores
-from evaluation.runs.selectors import ReleaseData, read_release_data, release_queries
+from evaluation.runs.selectors import ReleaseData, read_release_data, release_data
 from evaluation.runs.services import run_score_elsewhere, run_values
 from evaluation.runs.store import RunDamaged
 from evaluation.scoring.evaluation import scored_query_ids
@@ -106,9 +106,8 @@ def _table(
     before: Release, data: ReleaseData, task: str, split: str, scored: list[_Scored]
 ) -> dict[str, Any]:
     """One table; without runs where both versions score no query of the split."""
-    was, now = release_queries(before), data.queries
-    qrels = data.fixed_qrels if task == Run.Task.RERANK else data.qrels
-    query_ids = scored_query_ids(qrels).tolist()
+    was, now = release_data(before).queries, data.queries
+    query_ids = scored_query_ids(data.qrels_of(task)).tolist()
     both = {
         query_id
         for query_id in query_ids

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from core.jobs.models import Job
 from evaluation.runs.models import Run, RunScores
-from evaluation.runs.selectors import NoSnapshot, can_delete, can_edit, can_publish, release_queries
+from evaluation.runs.selectors import NoSnapshot, can_delete, can_edit, can_publish, release_data
 from evaluation.scoring import hidden_labels
 from evaluation.scoring.measures import HEADLINES, mean_title
 from releases.access import labels_visible_to
@@ -71,7 +71,7 @@ def split_means(user: Any, run: Run, scores: RunScores) -> dict[str, dict[str, f
     if not run.ready:
         return {}
     try:
-        queries = release_queries(scores.release)
+        queries = release_data(scores.release).queries
     except NoSnapshot:
         return {}
     answered = {"val": run.val_queries, "test": run.test_queries}

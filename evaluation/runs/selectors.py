@@ -46,6 +46,17 @@ class ReleaseData:
     fixed_qrels: Qrels
     """The judged pairs within those lists."""
 
+    @property
+    def measures(self) -> list[Measure]:
+        """The measures that runs are scored by; without those of how much was judged where the
+        release doesn't say."""
+        known = self.header.negatives_known
+        return [measure for measure in DEFAULT_MEASURES if known or not measure.kind.needs_judged]
+
+    def qrels_of(self, task: str) -> Qrels:
+        """The judged pairs that runs of a task are scored on."""
+        return self.fixed_qrels if task == Run.Task.RERANK else self.qrels
+
 
 def release_data(release: Release) -> ReleaseData:
     """Everything of a release that scoring reads; read once, since releases never change.
@@ -61,35 +72,6 @@ def release_data(release: Release) -> ReleaseData:
             f"{release} has no snapshot, so that no run can be scored on it: its files are lost. "
             "Restore them from a backup, or make a new version."
         ) from None
-
-
-def release_qrels(release: Release) -> Qrels:
-    """The judged pairs of a release. NoSnapshot: see `release_data`."""
-    return release_data(release).qrels
-
-
-def release_queries(release: Release) -> dict[int, SnapshotQuery]:
-    """The queries of a release by id, ascending. NoSnapshot: see `release_data`."""
-    return release_data(release).queries
-
-
-def release_measures(release: Release) -> list[Measure]:
-    """The measures that runs are scored by; how much was judged isn't among them where the release
-    doesn't say. NoSnapshot: see `release_data`."""
-    known = release_data(release).header.negatives_known
-    return [measure for measure in DEFAULT_MEASURES if known or not measure.kind.needs_judged]
-
-
-def fixed_lists(release: Release) -> dict[int, npt.NDArray[np.int64]]:
-    """The fixed list of each query that is fit for re-ranking, best first; none where the release
-    was made without a model for them. NoSnapshot: see `release_data`."""
-    return release_data(release).fixed
-
-
-def task_qrels(release: Release, task: str) -> Qrels:
-    """The judged pairs that runs of a task are scored on. NoSnapshot: see `release_data`."""
-    data = release_data(release)
-    return data.fixed_qrels if task == Run.Task.RERANK else data.qrels
 
 
 def runs_visible_to(user: Any) -> QuerySet[Run]:
@@ -152,7 +134,7 @@ class QueryScores:
 
 def query_scores_for(user: Any, scores: RunScores) -> QueryScores:
     """The scores of those queries whose labels the user may see. NoSnapshot: see `release_data`."""
-    queries = release_queries(scores.release)
+    queries = release_data(scores.release).queries
     places = [
         place
         for place, query_id in enumerate(scores.query_ids)

@@ -18,7 +18,7 @@ from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_cancel, job_create, job_retry
 from evaluation.runs.models import Run, RunScores
-from evaluation.runs.selectors import ReleaseData, release_data, release_measures, task_qrels
+from evaluation.runs.selectors import ReleaseData, release_data
 from evaluation.runs.store import load_run, save_run
 from evaluation.scoring.evaluation import best_rerank, random_scores, score_run, scored_query_ids
 from evaluation.scoring.measures import Measure
@@ -71,13 +71,13 @@ def run_score(*, run: Run, release: Release) -> RunScores:
     best possible re-rank is made for that release's labels, and re-ranking counts only what is in
     that release's fixed lists. NoSnapshot, RunDamaged: nothing to score on, or no ranking.
     """
-    qrels = task_qrels(release, run.task)
-    values = run_values(run, release_data(release), release_measures(release))
+    data = release_data(release)
+    values = run_values(run, data, data.measures)
     scores, _ = RunScores.objects.update_or_create(
         run=run,
         release=release,
         defaults={
-            "query_ids": scored_query_ids(qrels).tolist(),
+            "query_ids": scored_query_ids(data.qrels_of(run.task)).tolist(),
             "measures": {key: array.tolist() for key, array in values.items()},
         },
     )
@@ -89,9 +89,9 @@ def run_values(
 ) -> dict[str, npt.NDArray[np.float64]]:
     """A run's scores by a release's labels, as `run_score` says: of each measure's key a value for
     each scored query, ascending. RunDamaged: it has no ranking."""
-    rerank = run.task == Run.Task.RERANK
-    qrels = data.fixed_qrels if rerank else data.qrels
+    qrels = data.qrels_of(run.task)
     if run.kind == Run.Kind.RANDOM:
+        rerank = run.task == Run.Task.RERANK
         sizes = qrels.sizes() if rerank else data.header.corpus_images
         return random_scores(qrels, sizes, measures)
     return score_run(_rankings(run, data), qrels, measures)

@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from evaluation.runs.selectors import task_qrels
+from evaluation.runs.selectors import release_data
 from labeling.queries.models import Query
 from releases.importing.import_snapshot import JUDGED_RULE, UNNAMED_MODEL
 from releases.importing.layout_files import LayoutRefused
@@ -113,7 +113,7 @@ def test_its_files_come_out_as_they_went_in(exported: Path, model: EmbeddingMode
     header = snapshot_of(release).header
     assert (header.rerank_model, header.annotators) == (model.name, 2)
     assert header.consensus == JUDGED_RULE
-    assert set(task_qrels(release, "rerank").query_ids.tolist()) == {30, 31}
+    assert set(release_data(release).qrels_of("rerank").query_ids.tolist()) == {30, 31}
     mine, theirs = (
         release_statistics(snapshot_of(one)) for one in (release, Release.objects.get(name="ours"))
     )
@@ -189,7 +189,7 @@ def test_lists_alone_tell_judged_images_too(tmp_path: Path) -> None:
     fox, eight = (one for one in snapshot.images() if one.image_id in (1, 8))
     assert (fox.scientific_name, fox.license, fox.latitude) == ("Vulpes vulpes", "cc0", 1.5)
     assert (eight.file_name, eight.location_uncertainty, eight.latitude) == ("a/8.jpg", 30.0, None)
-    assert task_qrels(release, "rerank").query_ids.tolist() == [7]
+    assert release_data(release).qrels_of("rerank").query_ids.tolist() == [7]
 
 
 def test_wrong_lists_are_refused(tmp_path: Path) -> None:
