@@ -7,6 +7,7 @@ a benchmark `labeling.lifecycle.benchmarks.SETTING_FIELDS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,21 @@ class Link(NamedTuple):
 
     title: str
     address: str
+
+
+class LinkPlace(Enum):
+    """Where links of extras stand, and what their functions take."""
+
+    QUERY = auto()
+    """The head of a query's page: the user and the query."""
+    CORPUS = auto()
+    """The head of the corpus page."""
+    FLAGS = auto()
+    """The page of flagged images: pages on which other reports on images are decided."""
+    LEADERBOARD_TABS = auto()
+    LEADERBOARD = auto()
+    """Below the table: the release and what is chosen (`task`, and `split` where its labels may be
+    seen)."""
 
 
 class Confusions(NamedTuple):
@@ -57,18 +73,10 @@ class SnapshotTable(NamedTuple):
     """Those of a benchmark, by query id."""
 
 
-QUERY_LINKS: list[Callable[[Any, Any], Link | None]] = []
-"""Each takes a user and a query, and returns a link for the head of the query's page, or None."""
+LINKS: list[tuple[LinkPlace, Callable[..., Link | None]]] = []
 QUERY_PANELS: list[Callable[[Any, Any], str | None]] = []
 """Each takes a request and a query, and returns a card of the query's page, safe HTML, or None."""
 QUERY_TASKS: list[QueryTask] = []
-LEADERBOARD_TABS: list[Callable[[], Link]] = []
-LEADERBOARD_LINKS: list[Callable[[Any, dict[str, str]], Link]] = []
-"""Each takes a release and what is chosen (`task`, and `split` where its labels may be seen), and
-returns a link below the table."""
-CORPUS_LINKS: list[Callable[[], Link]] = []
-FLAG_LINKS: list[Callable[[], Link]] = []
-"""Pages on which other reports on images are decided."""
 CONFUSIONS: list[Confusions] = []
 SNAPSHOT_FACTS: list[Callable[[], dict[str, Any]]] = []
 """Each returns fields of a snapshot's header, as of the moment when it is taken."""
@@ -76,9 +84,9 @@ SNAPSHOT_TABLES: list[SnapshotTable] = []
 BACKUP_FOLDERS: list[BackupFolder] = []
 
 
-def query_links(user: Any, query: Any) -> list[Link]:
-    """The links of all extras from a query's page."""
-    return [link for made in QUERY_LINKS if (link := made(user, query))]
+def links(place: LinkPlace, *about: Any) -> list[Link]:
+    """The links of all extras at a place; `about` is what their functions take."""
+    return [link for at, make in LINKS if at is place and (link := make(*about))]
 
 
 def query_panels(request: Any, query: Any) -> list[str]:

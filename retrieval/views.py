@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 from core.access import Role, require_role
 from core.address_choices import chosen_page
 from core.jobs.selectors import jobs_visible_to
-from core.registries import CORPUS_LINKS
+from core.registries import LinkPlace, links
 from retrieval.corpus.selectors import corpus_counts
 from retrieval.embedding.counts import corpus_coverage
 from retrieval.embedding.services import embedding_job_create
@@ -43,7 +43,7 @@ def corpus(request: HttpRequest) -> HttpResponse:
     page = chosen_page(pages, request.GET)
     page.object_list = with_image_counts(page.object_list)
     context = {
-        "links": [link() for link in CORPUS_LINKS],
+        "links": links(LinkPlace.CORPUS),
         "counts": corpus_counts(),
         "coverage": corpus_coverage(),
         "species_text": species_text,

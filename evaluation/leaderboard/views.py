@@ -13,7 +13,7 @@ from core.access import Role, at_least, require_evaluator, require_role
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.pages import refusal_in_message
-from core.registries import LEADERBOARD_LINKS, LEADERBOARD_TABS
+from core.registries import LinkPlace, links
 from evaluation.leaderboard.board import TEST
 from evaluation.leaderboard.board_charts import board_charts
 from evaluation.leaderboard.choice import VIEWS, Choice, VisibleMeasure, read_choice, visible_choice
@@ -66,7 +66,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
         parameters = {"task": choice.task}
         if not seen.labels_hidden:
             parameters["split"] = choice.split
-        context["links"] = [link(release, parameters) for link in LEADERBOARD_LINKS]
+        context["links"] = links(LinkPlace.LEADERBOARD, release, parameters)
         if not runs.runs:
             others = releases_with_runs(request.user).exclude(pk=release.pk)
             context["others"] = others.only("name", "version")[:OTHERS]
@@ -105,7 +105,7 @@ def _tabs(choice: Choice) -> list[Any]:
         }
         for task, title in titles.items()
     ]
-    return [*tabs, *(tab() for tab in LEADERBOARD_TABS)]
+    return [*tabs, *links(LinkPlace.LEADERBOARD_TABS)]
 
 
 def _board(choice: Choice, seen: VisibleMeasure, runs: BoardRuns, user: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.apps import AppConfig
 from django.urls import reverse
 
-from core.registries import LEADERBOARD_LINKS, Link
+from core.registries import LINKS, Link, LinkPlace
 
 if TYPE_CHECKING:
     from releases.models import Release
@@ -21,7 +21,7 @@ class CorrelationsConfig(AppConfig):
 
     def ready(self) -> None:
         """Append to the registries."""
-        LEADERBOARD_LINKS.append(_link)
+        LINKS.append((LinkPlace.LEADERBOARD, _link))
 
 
 def _link(release: Release, choice: dict[str, str]) -> Link:

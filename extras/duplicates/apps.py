@@ -7,7 +7,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.urls import reverse
 
-from core.registries import FLAG_LINKS, SNAPSHOT_FACTS, Link
+from core.registries import LINKS, SNAPSHOT_FACTS, Link, LinkPlace
 
 
 class DuplicatesConfig(AppConfig):
@@ -21,7 +21,7 @@ class DuplicatesConfig(AppConfig):
         from annotator.log.sources import SOURCES, Source
         from extras.duplicates.models import DuplicateGroup
 
-        FLAG_LINKS.append(_link)
+        LINKS.append((LinkPlace.FLAGS, _link))
         SNAPSHOT_FACTS.append(_facts)
         SOURCES.append(
             Source(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.apps import AppConfig
 from django.urls import reverse
 
-from core.registries import CONFUSIONS, CORPUS_LINKS, Confusions, Link
+from core.registries import CONFUSIONS, LINKS, Confusions, Link, LinkPlace
 
 
 class LookalikesConfig(AppConfig):
@@ -18,7 +18,7 @@ class LookalikesConfig(AppConfig):
         """Append to the registries."""
         from extras.lookalikes.selectors import times_confused
 
-        CORPUS_LINKS.append(_link)
+        LINKS.append((LinkPlace.CORPUS, _link))
         CONFUSIONS.append(Confusions(times_confused, "lookalikes/_compare_dialog.html"))
 
 

@@ -8,7 +8,7 @@ from django.apps import AppConfig
 from django.urls import reverse
 
 from core.access import Role, at_least
-from core.registries import QUERY_LINKS, Link
+from core.registries import LINKS, Link, LinkPlace
 
 if TYPE_CHECKING:
     from labeling.queries.models import Query
@@ -25,7 +25,7 @@ class NatureConfig(AppConfig):
         from releases.formats.base import Format
         from releases.formats.registry import FORMATS
 
-        QUERY_LINKS.append(_link)
+        LINKS.append((LinkPlace.QUERY, _link))
         about = (
             "Months, years, elevations, places and species of each query's relevant images, beside "
             "all that were judged."

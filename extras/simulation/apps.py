@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from core.access import Role, at_least
 from core.jobs.kinds import job_handler
-from core.registries import QUERY_LINKS, Link
+from core.registries import LINKS, Link, LinkPlace
 
 if TYPE_CHECKING:
     from core.jobs.models import Job
@@ -23,7 +23,7 @@ class SimulationConfig(AppConfig):
 
     def ready(self) -> None:
         """Append to the registries."""
-        QUERY_LINKS.append(_link)
+        LINKS.append((LinkPlace.QUERY, _link))
         job_handler("simulate")(_simulate)
 
 

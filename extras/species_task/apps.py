@@ -10,7 +10,7 @@ from django.apps import AppConfig
 from django.urls import reverse
 
 from core.jobs.kinds import job_handler
-from core.registries import BACKUP_FOLDERS, LEADERBOARD_TABS, BackupFolder, Link
+from core.registries import BACKUP_FOLDERS, LINKS, BackupFolder, Link, LinkPlace
 
 if TYPE_CHECKING:
     from core.jobs.models import Job
@@ -25,7 +25,7 @@ class SpeciesTaskConfig(AppConfig):
     def ready(self) -> None:
         """Append to the registries."""
         job_handler("species_task")(_species_task)
-        LEADERBOARD_TABS.append(_tab)
+        LINKS.append((LinkPlace.LEADERBOARD_TABS, _tab))
         BACKUP_FOLDERS.append(BackupFolder("species_runs", _files))
 
 

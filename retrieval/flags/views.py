@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from core.access import Role, require_role
 from core.address_choices import chosen
-from core.registries import FLAG_LINKS
+from core.registries import LinkPlace, links
 from retrieval.flags.selectors import flag_reviews, flagged_images, withdrawn_images
 from retrieval.flags.serializers import FlagReviewSerializer
 
@@ -30,7 +30,7 @@ def flags(request: HttpRequest) -> HttpResponse:
     context = {
         "state": state,
         "counts": counts,
-        "links": [link() for link in FLAG_LINKS],
+        "links": links(LinkPlace.FLAGS),
         "page": {
             "state": state,
             "count": counts[state],

@@ -34,10 +34,9 @@ print(json.dumps({
     "modules": sorted({name for name in sys.modules if name.startswith("extras.")}),
     "commands": sorted(n for n, app in get_commands().items() if app.startswith("extras.")),
     "lists": [len(one) for one in (
-        registries.QUERY_LINKS, registries.LEADERBOARD_TABS, registries.LEADERBOARD_LINKS,
-        registries.BACKUP_FOLDERS, registries.CORPUS_LINKS, registries.FLAG_LINKS,
-        registries.CONFUSIONS, registries.SNAPSHOT_FACTS, LAYOUTS[1:], BASES,
-        registries.QUERY_PANELS, registries.QUERY_TASKS, registries.SNAPSHOT_TABLES,
+        registries.LINKS, registries.BACKUP_FOLDERS, registries.CONFUSIONS,
+        registries.SNAPSHOT_FACTS, registries.QUERY_PANELS, registries.QUERY_TASKS,
+        registries.SNAPSHOT_TABLES, LAYOUTS[1:], BASES,
         SETTING_FIELDS.keys() & {"BOX_SECOND_OPINION"})],
     "jobs": sorted(HANDLERS),
     "settings": dir(settings),
@@ -61,14 +60,14 @@ def seen(value: str) -> dict[str, list[str]]:
 def test_without_extras_nothing_of_them_is_there() -> None:
     without, with_all = seen(""), seen(",".join(extras.NAMES))
     assert [without[key] for key in ("apps", "modules", "commands")] == [[], [], []]
-    assert without["lists"] == [0] * 14
+    assert without["lists"] == [0] * 10
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
         "add_context", "evaluate_species", "find_duplicates", "hold_shards", "import_boxes",
         "import_lookalikes", "propose_faces", "propose_lookalikes", "shards", "simulate",
         "train_context",
     ]  # fmt: skip
-    assert with_all["lists"] == [2, *[1] * 13]
+    assert with_all["lists"] == [6, *[1] * 9]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {"simulate", "species_task"}
     own = {"BOX_SECOND_OPINION", "RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS"}
     assert {*with_all["settings"]} - {*without["settings"]} == own
