@@ -274,28 +274,6 @@ def release_recall_at_least(
     return found / (found_at_audit + missing)
 
 
-def release_fraction(
-    found: int,
-    *,
-    hits: int = 0,
-    target: float = 0.9,
-    seeds: tuple[int, int] | None = None,
-    confidence: float = 0.95,
-) -> float | None:
-    """The planning figure: the smallest fraction whose audits, with `hits` hits, certify the target
-    for a release of so many `found`. None where auditing all wouldn't. Errors as in
-    release_missing_at_most and meets_target.
-    """
-    from scipy.special import betaincinv
-
-    allowed = _allowed(found, target) - found
-    sensitivity, error = _effective(1, seeds, confidence)
-    if hits > allowed or not sensitivity:
-        return None
-    fraction = float(betaincinv(hits + 1, allowed + 1 - hits, 1 - error)) / sensitivity
-    return fraction if fraction <= 1 else None
-
-
 def sensitivity_at_least(recognized: int, seeds: int, *, confidence: float = 0.98) -> float:
     """s_L, the share of relevant images that auditors recognize, by the seeds that they recognized:
     the lower bound of Clopper and Pearson (1934); 0 without any.

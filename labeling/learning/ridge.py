@@ -139,12 +139,6 @@ def learned_indices(scores: Scores, image_ids: Rows) -> NDArray[np.intp]:
     return np.lexsort((image_ids, -scores))
 
 
-def learned_order(scores: Scores, image_ids: Rows) -> Rows:
-    """The images (n,) in the order of `learned_indices`."""
-    ordered: Rows = image_ids[learned_indices(scores, image_ids)]
-    return ordered
-
-
 def interleave(
     learned: Iterable[int], frozen: Iterable[int], *, judged: Collection[int]
 ) -> Iterator[int]:

@@ -81,11 +81,6 @@ class ImageTower:
         """The longer side of a prepared image in pixels."""
         return max(self.height, self.width)
 
-    @property
-    def bytes_each(self) -> int:
-        """Bytes of one prepared image."""
-        return self.height * self.width * 3
-
     def prepare(self, image: Image.Image) -> np.ndarray:
         """Return an image resized and cropped for the model: (height, width, 3) bytes, RGB."""
         if image.mode != "RGB":

@@ -16,7 +16,6 @@ from labeling.certificates.bounds import (
     missing_at_most,
     more_without_hit,
     recall_at_least,
-    release_fraction,
     release_missing_at_most,
     release_recall_at_least,
     relevant_at_most,
@@ -265,20 +264,6 @@ def test_sensitivity_at_its_ends():
     for recognized, seeds in ((31, 30), (-1, 30), (0, 0)):
         with pytest.raises(ValueError, match="recognized must be"):
             sensitivity_at_least(recognized, seeds)
-
-
-@pytest.mark.parametrize(("hits", "seeds"), [(0, None), (3, None), (2, (50, 60))])
-def test_a_release_is_planned_with_the_smallest_fraction(hits, seeds):
-    fraction = release_fraction(3000, hits=hits, seeds=seeds)
-    assert release_missing_at_most(hits, fraction * 1.0001, seeds=seeds) == 333
-    assert release_missing_at_most(hits, fraction * 0.999, seeds=seeds) > 333
-
-
-def test_a_release_that_cannot_be_certified_has_no_fraction():
-    assert release_fraction(100, hits=12) is None
-    assert release_fraction(100, hits=11, seeds=(20, 30)) is None
-    assert release_fraction(100, seeds=(0, 30)) is None
-    assert release_fraction(100, hits=11) == pytest.approx(0.05 ** (1 / 12), abs=0.3)
 
 
 def test_impossible_numbers_are_refused():

@@ -14,7 +14,7 @@ from labeling.learning.ridge import (
     agree,
     direction,
     interleave,
-    learned_order,
+    learned_indices,
     pool_moments,
     pool_scores,
 )
@@ -146,7 +146,7 @@ def test_scores_are_exact_and_ties_are_ordered_by_id(rng):
     scores = pool_scores(vectors, text)
     products = vectors.astype(float) @ text.astype(float)
     assert scores.tobytes() == products.tobytes()
-    order = learned_order(scores, image_ids)
+    order = image_ids[learned_indices(scores, image_ids)]
     wanted = sorted(zip(-products, image_ids, strict=True))
     assert order.tolist() == [image for _, image in wanted]
 
