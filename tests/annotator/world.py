@@ -25,7 +25,7 @@ from evaluation.runs.services import run_publish
 from labeling.audits.services import audit_draw
 from labeling.comments.services import comment_add
 from labeling.lifecycle.examples import example_pin
-from labeling.lifecycle.services import query_create, query_transition
+from labeling.lifecycle.services import query_create, query_transition, query_update
 from labeling.queries.models import Assignment, Query
 from releases.making.services import release_claim, release_make
 from releases.models import Release
@@ -164,6 +164,7 @@ def make_world(settings: Any, folder: Path) -> World:
         "complete": query(3, "a toad at night", "test", "complete"),
         "submitted": query(5, "a toad that leaps", "val", "submitted"),
     }
+    query_update(query=queries["complete"], by=admin, guidelines="One that sits still.")
     if "boxes" in settings.EXTRAS:
         from extras.boxes.services import boxes_ask
 
