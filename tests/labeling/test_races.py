@@ -165,7 +165,7 @@ class TestRaces:
             lambda: query_transition(query=query, to_state="complete", by=admin, note="Enough."),
         )
         assert done.state == "complete"
-        kept = [o.image_id - FIRST_ID for o in outcomes if o.status == "stored"]
+        kept = [o.image - FIRST_ID for o in outcomes if o.status == "stored"]
         by_annotator = query.judgments.filter(annotator=annotator).order_by("image_id")
         assert [one.image_id - FIRST_ID for one in by_annotator] == kept
         ended = query.transitions.get(to_state="complete").made_at

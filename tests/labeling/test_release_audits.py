@@ -245,7 +245,7 @@ class TestPages:
         assert f"{count} images left to audit in 1 query" in text
         page = f"/queries/{query.pk}/release-audit/"
         assert client.get("/release-audit/").headers["Location"] == page
-        assert 'data-blind="audit"' in client.get(page).content.decode()
+        assert '"judged_as": "audit"' in client.get(page).content.decode()
         api: APIClient = api_of(other_annotator)
         answer = api.post(f"/api{page}draws/", {"count": 3}, format="json")
         assert len(answer.json()["results"]) == 3

@@ -308,7 +308,7 @@ def test_who_may_label_in_the_order_that_learns(
 def test_the_page_has_the_querys_order_or_the_chosen_one(query, clients, settings):
     def learns(name: str, order: str = "") -> bool | int:
         answer = clients[name].get(f"/queries/{query.pk}/label/{order}")
-        return b"data-learned" in answer.content if answer.status_code == 200 else 404
+        return b'"kind": "learned"' in answer.content if answer.status_code == 200 else 404
 
     assert not learns("annotator")
     assert learns("annotator", "?order=learned")
@@ -337,6 +337,6 @@ def test_an_admin_chooses_the_order_of_a_query(query, clients, admin_api):
     # A form that doesn't name the order keeps it.
     del sent["order"]
     assert clients["admin"].post(f"/queries/{query.pk}/edit/", sent).status_code == 302
-    assert b"data-learned" in clients["annotator"].get(f"/queries/{query.pk}/label/").content
+    assert b'"kind": "learned"' in clients["annotator"].get(f"/queries/{query.pk}/label/").content
     assert admin_api.patch(address, {"order": "clip"}, format="json").json()["order"] == "clip"
     assert admin_api.patch(address, {"order": "best"}, format="json").status_code == 400
