@@ -137,6 +137,7 @@ def test_each_text_is_asked_for_once_and_the_last_answer_wins(
     field.press("Enter")
     field.fill("spider")
     expect(page).to_have_url(f"{site.url}/search/?text=spider")
+    wait_for(lambda: (page.title(), "spider" in asked)[1], what="the request for the last text")
     assert asked == ["a frog", "a fish under water", "spider"]
 
 
