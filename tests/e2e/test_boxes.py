@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import PHONE
@@ -13,7 +14,10 @@ from tests.e2e.labeling import press_elsewhere
 from tests.processes import wait_for
 from tests.site import Site
 
-pytestmark = pytest.mark.e2e
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif("boxes" not in settings.EXTRAS, reason="The extra isn't installed"),
+]
 #: One that is there: before that no key stores anything.
 IMAGE = ".boxes-canvas svg > image[data-loaded]"
 
