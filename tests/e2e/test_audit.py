@@ -142,7 +142,9 @@ def test_the_audit_of_a_release_by_pages(site: Site, log_in: Callable[..., Page]
         ranks = wait_seen(page, int(first))
         expect(page.locator("[data-grid-kind]")).to_have_text("Drawn images")
         tile(page, ranks[0]).click()
-        page.keyboard.press("Enter")
+        # What is drawn for these judgments makes the page grow, and loads its images again.
+        with page.expect_response("**/draws/"):
+            page.keyboard.press("Enter")
         saved(page)
         # The page may have grown by images drawn meanwhile, so the next says where it begins.
         page.wait_for_function(
