@@ -79,7 +79,8 @@ def write_corpus(
         progress(count - len(missing), count)
     workers = min(processes or min(2, os.cpu_count() or 1), len(missing))
     draw = partial(_draw_image, directory, seed)
-    with ProcessPoolExecutor(max(1, workers)) as pool:
+    # Pages and jobs come first.
+    with ProcessPoolExecutor(max(1, workers), initializer=os.nice, initargs=(10,)) as pool:
         drawn = pool.map(draw, missing, chunksize=25) if workers > 1 else map(draw, missing)
         for number, _ in enumerate(drawn, count - len(missing) + 1):
             if progress and (number % 25 == 0 or number == count):

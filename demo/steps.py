@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Max
 
 from annotator.models import User
 from annotator.people.services import user_create
@@ -19,9 +20,11 @@ from core.files import whole_file
 from core.jobs.models import Job
 from demo.corpus import write_corpus
 from demo.queries import QUERIES, DemoQuery
-from labeling.candidates.services import lists_refresh_stale
+from labeling.candidates.services import list_refresh, lists_refresh_stale
 from labeling.lifecycle.services import lock_query_ids, query_create_in_state
 from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.embedding.models import Embedding
 from retrieval.embedding.services import embedding_job_create
 from retrieval.importing.services import import_images
 from retrieval.importing.species_names import iconic_group
@@ -98,6 +101,11 @@ def demo_corpus_import(*, count: int, drawing: Progress, importing: Progress) ->
         raise DemoError(f"{report.refused_count} of the demo's images were refused: {report}")
 
 
+def demo_image_count() -> int:
+    """How many images of the demo are in the corpus."""
+    return Image.objects.filter(dataset=DATASET).count()
+
+
 def demo_embed(*, by: User, progress: Progress, model_name: str = "") -> None:
     """Embed what isn't embedded yet by a model, by default the one in use, and wait for the job.
 
@@ -149,8 +157,15 @@ def _load(demo_query: DemoQuery, by: Any) -> Query:
 def demo_queries_open(
     *, by: User, progress: Progress, demo_queries: Sequence[DemoQuery] = QUERIES
 ) -> list[Query]:
-    """Open the queries to be labeled and wait for their candidate lists; DemoError if one fails."""
+    """Open the queries to be labeled, and wait for candidate lists of all images that are embedded;
+    DemoError if one fails.
+    """
     queries = demo_queries_load(by=by, demo_queries=demo_queries)
+    newest = Embedding.objects.aggregate(newest=Max("created_at"))["newest"]
+    for query in queries:
+        frozen_at = query.lists.latest("pk").frozen_at
+        if query.state == Query.State.OPEN and frozen_at and frozen_at < newest:
+            list_refresh(query=query, by=by)
     for done, query in enumerate(queries, start=1):
         _wait(query.lists.latest("pk").job)
         progress(done, len(queries))

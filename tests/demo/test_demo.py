@@ -17,6 +17,8 @@ from tests.worlds import kept_static
 
 pytestmark = pytest.mark.e2e
 IMAGES = 60
+OPEN = tuple(f"24 queries can be labeled, among {count} images" for count in (IMAGES // 2, IMAGES))
+COMPLETE = "All images are there"
 # Of the queries that are there to be labeled.
 LISTS = (
     "FROM labeling_candidatelist l JOIN labeling_query q ON q.id = l.query_id"
@@ -68,12 +70,14 @@ def start(serve, tmp_path):
 
 def test_the_demo_has_a_release_and_queries_to_label(start):
     demo = start()
-    wait_said(demo, "password")
+    wait_said(demo, COMPLETE)
     text = demo.output.read_text()
-    assert f"Inquire Annotator is at {demo.url}" in text
+    # How to log in, then the queries among the first images, then all images.
+    said = (f"Inquire Annotator is at {demo.url}", "password", "Drawing", *OPEN)
+    assert [text.index(words) for words in said] == sorted(text.index(words) for words in said)
     assert rows(demo, EMBEDDED) == [(IMAGES,)]
     assert rows(demo, TO_LABEL) == [(24,)]
-    assert rows(demo, f"SELECT count(DISTINCT l.query_id) {LISTS}") == [(24,)]
+    assert rows(demo, f"SELECT count(DISTINCT l.query_id), count(*) {LISTS}") == [(24, 48)]
 
     secrets = demo.var_dir / "demo_passwords.json"
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
@@ -111,7 +115,7 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(start):
         wait_for(first.healthy, what="all parts")
         for process in first.find(*words):
             process.kill()
-    wait_said(first, "password")
+    wait_said(first, COMPLETE)
     assert rows(first, EMBEDDED) == [(IMAGES,)]
     assert rows(first, "SELECT count(DISTINCT image_id) FROM retrieval_embedding") == [(IMAGES,)]
     lists = rows(first, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id")
@@ -119,7 +123,7 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(start):
     assert first.processes() == []
 
     again = start(var_dir=first.var_dir)
-    wait_said(again, "password", times=2 * len(CAST))
+    wait_said(again, COMPLETE, times=2)
     assert rows(again, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id") == lists
     assert rows(again, EMBEDDED) == [(IMAGES,)]
     assert rows(again, TO_LABEL) == [(24,)]

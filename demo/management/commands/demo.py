@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import connections
 
 from annotator.environment import choose_model
 from annotator.management.commands import serve
@@ -25,13 +26,18 @@ class Command(serve.Command):
         parser.add_argument("--images", type=int, default=DEFAULT_COUNT)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Start everything, do the rest of the demo's steps, print how to log in, keep running."""
+        """Start everything, print how to log in, do the rest of the demo's steps, keep running."""
         model = os.environ.get("EMBEDDING_MODEL") or "demo"
         services = Services(self.say, {"EMBEDDING_MODEL": model})
         with services.running() as works:
             if not works:
                 return
             choose_model(Path(settings.VAR_DIR), model)
+            self.say(f"\nInquire Annotator is at {services.address} (Ctrl-C ends it)\n")
+            for person in demo_people():
+                self.say(f"  {person.name:<10} password {person.password}")
+            self.say(f"\nLogs: {services.logs}\n")
+            connections.close_all()
             status = services.run("demo_data", f"--images={options['images']}")
             if services.supervisor.ending:
                 return
@@ -40,8 +46,4 @@ class Command(serve.Command):
                     "The demo could not be prepared; the lines above say why. "
                     f"Run it again to resume. Logs: {services.logs}"
                 )
-            self.say(f"\nInquire Annotator is at {services.address} (Ctrl-C ends it)\n")
-            for person in demo_people():
-                self.say(f"  {person.name:<10} password {person.password}")
-            self.say(f"\nLogs: {services.logs}")
             services.run_on()

@@ -15,6 +15,7 @@ from demo.corpus import DEFAULT_COUNT
 from demo.release import demo_release_begin
 
 ATTEMPTS = 5
+FIRST_COUNT = 400
 
 
 class Command(ServiceCommand):
@@ -42,12 +43,22 @@ class Command(ServiceCommand):
     def _steps(self, count: int) -> None:
         steps.demo_people()
         admin, researcher = (User.objects.get(username=name) for name in ("admin", "researcher"))
+        # The queries can be labeled among the first images while the others are drawn.
+        first = min(FIRST_COUNT, count // 2)
+        if steps.demo_image_count() < first:
+            self._open_queries(first, admin)
+        self._open_queries(count, admin)
+        labeler = steps.simulated_labeler()
+        demo_release_begin(admin=admin, researcher=researcher, labeler=labeler)
+        self.stdout.write("All images are there; a release is being made.")
+
+    def _open_queries(self, count: int, admin: User) -> None:
         drawing, importing = self._progress("Drawing"), self._progress("Importing")
         steps.demo_corpus_import(count=count, drawing=drawing, importing=importing)
         steps.demo_embed(by=admin, progress=self._progress("Embedding"))
-        steps.demo_queries_open(by=admin, progress=self._progress("Ranking", "candidate lists"))
-        labeler = steps.simulated_labeler()
-        demo_release_begin(admin=admin, researcher=researcher, labeler=labeler)
+        ranking = self._progress("Ranking", "candidate lists")
+        queries = steps.demo_queries_open(by=admin, progress=ranking)
+        self.stdout.write(f"{len(queries)} queries can be labeled, among {count:,} images.")
 
     def _progress(self, title: str, unit: str = "images") -> steps.Progress:
         bar = Progress(unit, title=title, stream=sys.stdout)
