@@ -79,7 +79,7 @@ class ImageAdmin(ReadOnly, LargeTableAdmin):
         number = id_of(text)
         named = Q(dataset__in=datasets(), source_id=text)
         if number is None:
-            named |= Q(species__in=[one.pk for one in species_search(text)])
+            named |= Q(species__in=[species.pk for species in species_search(text)])
         return rows.filter(named if number is None else named | Q(pk=number))
 
     @admin.display(description="file at")

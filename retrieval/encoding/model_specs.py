@@ -167,7 +167,7 @@ def _directory(spec: str, name: str, directory: Path) -> Source:
         raise ModelSpecError(spec, f"there is no directory {directory}")
     if base_of(str(directory)) != str(directory):
         raise ModelSpecError(spec, "its embeddings are made from those of its base, by a command")
-    there = (directory / one for one in WEIGHTS_NAMES if (directory / one).is_file())
+    there = (directory / name for name in WEIGHTS_NAMES if (directory / name).is_file())
     weights = next(there, directory / WEIGHTS_NAME)
     return _files(spec, name, directory / CONFIG_NAME, weights)
 

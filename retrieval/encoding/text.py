@@ -41,8 +41,8 @@ class TextEncoder:
 
         with self._lock, torch.inference_mode():
             vectors = self._model.encode_text(self._tokenizer([text]).to(self.device)).float()
-            found: np.ndarray = torch.nn.functional.normalize(vectors, dim=-1)[0].cpu().numpy()
-        return found
+            vector: np.ndarray = torch.nn.functional.normalize(vectors, dim=-1)[0].cpu().numpy()
+        return vector
 
     def unread(self, text: str) -> str:
         """The words at the text's end that don't reach the model, since it reads no more tokens

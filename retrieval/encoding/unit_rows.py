@@ -44,7 +44,7 @@ def unit_rows(vectors: np.ndarray, *, scale: bool = False) -> UnitRows:
     `half_rounded` does; those further off are faults unless `scale` is set.
     """
     count, dimension = vectors.shape
-    found = UnitRows(
+    result = UnitRows(
         vectors=np.empty((count, dimension), np.float16),
         lengths=np.empty(count, np.float64),
         faults=np.zeros(count, np.int8),
@@ -52,14 +52,14 @@ def unit_rows(vectors: np.ndarray, *, scale: bool = False) -> UnitRows:
     for first in range(0, count, _BLOCK):
         block = slice(first, first + _BLOCK)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            _unit_block(vectors[block], found, block, scale=scale)
-    return found
+            _unit_block(vectors[block], result, block, scale=scale)
+    return result
 
 
-def _unit_block(rows: np.ndarray, found: UnitRows, block: slice, *, scale: bool) -> None:
+def _unit_block(rows: np.ndarray, result: UnitRows, block: slice, *, scale: bool) -> None:
     wide = rows.astype(np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    faults = found.faults[block]
+    faults = result.faults[block]
     off = np.abs(lengths - 1)
     if not scale:
         faults[off > LENGTH_TOLERANCE] = Fault.LENGTH
@@ -70,10 +70,10 @@ def _unit_block(rows: np.ndarray, found: UnitRows, block: slice, *, scale: bool)
     rounded = off <= 2.0**-11 + np.sqrt(rows.shape[1]) * 2.0**-25
     if halves is not rows:
         rounded &= (halves == rows).all(axis=1)
-    found.vectors[block] = halves
+    result.vectors[block] = halves
     again = ~rounded
-    found.vectors[block][again] = wide[again] / lengths[again, None]
-    found.lengths[block] = lengths
+    result.vectors[block][again] = wide[again] / lengths[again, None]
+    result.lengths[block] = lengths
 
 
 def half_rounded(vector: ArrayLike) -> list[float]:

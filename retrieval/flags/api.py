@@ -105,8 +105,8 @@ class FlagActions(GenericViewSet[Image]):
     @action(detail=True, methods=["delete"], url_path="flags/<id:flag>")
     def flag_retract(self, request: Request, pk: int, flag: int) -> Response:
         """Retract an open flag of one's own."""
-        found = get_object_or_404(ImageFlag, pk=flag, image=pk, raised_by=request.user)
-        image_flag_retract(flag=found, by=request.user)
+        raised = get_object_or_404(ImageFlag, pk=flag, image=pk, raised_by=request.user)
+        image_flag_retract(flag=raised, by=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(

@@ -54,14 +54,14 @@ def image_flag_retract(*, flag: ImageFlag, by: Any) -> bool:
 
     Raises FlagRefused for another person's flag and for one that a reviewer has decided on.
     """
-    found = ImageFlag.objects.select_for_update().filter(pk=flag.pk).first()
-    if found is None:
+    stored = ImageFlag.objects.select_for_update().filter(pk=flag.pk).first()
+    if stored is None:
         return False
-    if found.raised_by_id != by.pk:
+    if stored.raised_by_id != by.pk:
         raise FlagRefused("Only the person who raised a flag can retract it.")
-    if found.state != ImageFlag.State.OPEN:
+    if stored.state != ImageFlag.State.OPEN:
         raise FlagRefused("A reviewer has already decided on this flag.")
-    found.delete()
+    stored.delete()
     return True
 
 

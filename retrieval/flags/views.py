@@ -21,12 +21,12 @@ FLAGS_AT_ONCE = 24
 def flags(request: HttpRequest) -> HttpResponse:
     """Show flagged images to reviewers, who decide on them, and withdrawn ones, to restore."""
     require_role(request.user, Role.REVIEWER)
-    found = {"open": flagged_images(), "withdrawn": withdrawn_images()}
-    state = chosen(request.GET, "state", found, "open")
+    by_state = {"open": flagged_images(), "withdrawn": withdrawn_images()}
+    state = chosen(request.GET, "state", by_state, "open")
     reviews = FlagReviewSerializer(
-        flag_reviews(found[state][:FLAGS_AT_ONCE]), many=True, context={"request": request}
+        flag_reviews(by_state[state][:FLAGS_AT_ONCE]), many=True, context={"request": request}
     )
-    counts = {name: images.count() for name, images in found.items()}
+    counts = {name: images.count() for name, images in by_state.items()}
     context = {
         "state": state,
         "counts": counts,

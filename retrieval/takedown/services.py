@@ -43,13 +43,13 @@ def image_take_down(*, image: Image, reason: str, by: Any) -> list[int]:
     removed = list(
         same.filter(takedown=None).order_by("pk").select_for_update(no_key=True, of=("self",))
     )
-    for one in removed:
-        image_withdraw(image=one, by=by, note=reason)
+    for image_row in removed:
+        image_withdraw(image=image_row, by=by, note=reason)
     ImageTakedown.objects.bulk_create(
-        ImageTakedown(image=one, sha256=one.sha256, reason=reason, taken_down_by=by)
-        for one in removed
+        ImageTakedown(image=image_row, sha256=image_row.sha256, reason=reason, taken_down_by=by)
+        for image_row in removed
     )
-    ids = [one.pk for one in removed]
+    ids = [image_row.pk for image_row in removed]
     # First the rows: an embedding job that has read a file stores nothing for a changed row.
     Image.objects.filter(pk__in=ids).update(
         root=None,
@@ -63,7 +63,7 @@ def image_take_down(*, image: Image, reason: str, by: Any) -> list[int]:
         observer="",
     )
     Embedding.objects.filter(image_id__in=ids).delete()
-    files = [ImageRef.of(one) for one in removed]
+    files = [ImageRef.of(image_row) for image_row in removed]
     transaction.on_commit(lambda: _copies_remove(files), robust=True)
     if removed:
         for model in EmbeddingModel.objects.order_by("pk"):

@@ -258,11 +258,11 @@ def _preview(folder: Path, progress: Progress) -> dict[str, Any]:
         "sample": sample,
         "refused": [
             {
-                "record": sha256.record or _within(sha256.file, folder),
-                "field": sha256.field,
-                "reason": _within(sha256.reason, folder),
+                "record": refusal.record or _within(refusal.file, folder),
+                "field": refusal.field,
+                "reason": _within(refusal.reason, folder),
             }
-            for sha256 in refused[:MOST_SHOWN]
+            for refusal in refused[:MOST_SHOWN]
         ],
     }
 
@@ -502,7 +502,9 @@ def _source_path(files: Path) -> Path:
             if len(usable) == 1:
                 return usable[0]
             names = ", ".join(entry.name for entry in listed[:5])
-            raise ImportRefused(folder.name, f"It holds several tables ({names}); leave one.")
+            raise ImportRefused(
+                folder.name, f"It holds several tables ({names}); upload it with one of them."
+            )
         folders = [entry for entry in entries if entry.is_dir()]
         subfolders = [path for entry in folders for path in entry.iterdir() if path.is_dir()]
         if len(entries) == len(folders) == 1 and (

@@ -20,9 +20,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, repair: bool, **options: Any) -> None:
         wrong = image_counts_check(repair=repair)
-        for one in wrong[:SHOWN]:
-            name = one.species or "The whole corpus"
-            self.stdout.write(f"{name}: {one.stored:,} stored, {one.counted:,} counted")
+        for count in wrong[:SHOWN]:
+            name = count.species or "The whole corpus"
+            self.stdout.write(f"{name}: {count.stored:,} stored, {count.counted:,} counted")
         if len(wrong) > SHOWN:
             self.stdout.write(f"… and {len(wrong) - SHOWN:,} more")
         if wrong and not repair:

@@ -45,7 +45,7 @@ class Command(ServiceCommand):
         name = options["model"] or settings.EMBEDDING_MODEL
         model = EmbeddingModel.objects.filter(name=name).first()
         if model is None:
-            known = ", ".join(one.name for one in embedded_models()) or "none"
+            known = ", ".join(model.name for model in embedded_models()) or "none"
             raise CommandError(
                 f"No image is embedded with {name!r}. Models with embeddings: {known}"
             )

@@ -106,8 +106,8 @@ class Command(ServiceCommand):
                 continue
             say(f"{count:,} {text}")
             named = report.named.get(kind, [])
-            for one in named:
-                say(f"  {one}")
+            for example in named:
+                say(f"  {example}")
             if count > len(named):
                 say(f"  … and {count - len(named):,} more")
         if report.faults:

@@ -58,9 +58,9 @@ class Command(ServiceCommand):
 
     def _check(self, model: EmbeddingModel, options: dict[str, Any]) -> bool:
         with Progress("embeddings compared", quiet=options["verbosity"] < 1) as show:
-            found = verify_matrix(model, show)
-        for fault in found:
+            faults = verify_matrix(model, show)
+        for fault in faults:
             self.stdout.write(f"{model}: {fault}")
-        if not found and options["verbosity"]:
+        if not faults and options["verbosity"]:
             self.stdout.write(f"{model}: as the database has it")
-        return not found
+        return not faults
