@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The application runs in many processes: the first compiles its modules, the others read them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve check format test test-js test-faults test-extras test-bench bench bench-trust clean
+.PHONY: demo serve check format test test-js test-faults test-extras test-bench bench bench-trust pictures clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -66,6 +66,10 @@ bench: $(VENV)/development
 ## How often certificates hold, by simulated labelers, into the same file
 bench-trust: $(VENV)/development
 	@exec $(BIN)/python -m bench trust
+
+## The pictures in the README, of the demo as it is now
+pictures: $(VENV)/development
+	@exec $(BIN)/python -m docs.pictures
 
 ## Removes what tools made, but neither var/ (your data) nor the virtual environment
 clean:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
@@ -12,11 +13,12 @@ from annotator.postgres.guardian import locked
 from tests import ROOT
 
 FOLDER = ROOT / ".cache"
+LAST = 3
 
 
 def kept(name: str, version: str, sources: Iterable[Path], make: Callable[[Path], Path]) -> Path:
     """The folder that `make` gives, made once in an empty folder as long as `version` and `sources`
-    are the same.
+    are the same. The last few stay: another run with other settings may be using one.
     """
     digest = hashlib.sha256(version.encode())
     for path in sources:
@@ -25,10 +27,12 @@ def kept(name: str, version: str, sources: Iterable[Path], make: Callable[[Path]
     with locked(FOLDER / f"{name}.lock"):
         folder = FOLDER / f"{name}-{digest.hexdigest()[:16]}"
         if not folder.exists():
-            for old in FOLDER.glob(f"{name}-*"):
+            by_age = sorted(FOLDER.glob(f"{name}-*"), key=lambda path: path.stat().st_mtime)
+            for old in by_age[:-LAST]:
                 shutil.rmtree(old)
             with tempfile.TemporaryDirectory(dir=FOLDER) as draft:
                 make(Path(draft)).rename(folder)
+        os.utime(folder)
     return folder
 
 
