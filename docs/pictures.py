@@ -7,14 +7,15 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from tests.processes import CHROMIUM, Served, wait_for
 
 FOLDER: Final = Path(__file__).parent
 TEXT: Final = "juvenile fox in the snow"
-IMAGES: Final = 1000
+IMAGES: Final = 600
 LABELED: Final = 23
+VIEWPORT: Final = ViewportSize(width=1366, height=857)
 RELEVANT: Final = f"""
 import json
 from demo.queries import QUERIES
@@ -44,7 +45,7 @@ def main() -> None:
                     executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
                 ) as browser,
             ):
-                page = browser.new_page(viewport={"width": 1366, "height": 857})
+                page = browser.new_page(viewport=VIEWPORT, bypass_csp=True)
                 page.goto(f"{served.url}/login/")
                 page.fill("[name=username]", "annotator")
                 page.fill("[name=password]", passwords["annotator"])
