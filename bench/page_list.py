@@ -97,8 +97,8 @@ _PAGES: Final = {
       Completion                         /queries/{query}/complete/
       Boxes of a query                   /queries/{complete}/boxes/
       Boxes of a query, COCO file        /queries/{complete}/boxes.json
-      Nature of a query                  /queries/{complete}/nature/
-      Nature of a query, as CSV          /queries/{complete}/nature.csv
+      Where and when                     /queries/{complete}/nature/
+      Where and when, as CSV             /queries/{complete}/nature.csv
       Agreement                          /agreement/
       Labeling of a person               /people/{annotator}/labeling/
       Simulations                        /simulations/

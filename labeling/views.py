@@ -19,6 +19,7 @@ from core.address_choices import chosen
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.registries import CONFUSIONS, QUERY_TASKS, Link
+from core.terms import TERMS
 from labeling.audits.selectors import audit_aim
 from labeling.blind.selectors import queries_waiting
 from labeling.comments.selectors import mentions_waiting
@@ -325,5 +326,6 @@ def help_page(request: HttpRequest) -> HttpResponse:
         "stop_streak": settings.STOP_STREAK,
         "minimum_labels": settings.MINIMUM_LABELS,
         "keys": keys_shown(request.user, HELP_ACTIONS),
+        "terms": sorted(TERMS.items(), key=lambda term: term[0].casefold()),
     }
     return render(request, "labeling/help.html", context)

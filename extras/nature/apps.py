@@ -30,10 +30,10 @@ class NatureConfig(AppConfig):
             "Months, years, elevations, places and species of each query's relevant images, beside "
             "all that were judged."
         )
-        FORMATS.append(Format("nature", "Nature", about, write))
+        FORMATS.append(Format("nature", "Where and when", about, write))
 
 
 def _link(user: Any, query: Query) -> Link | None:
     if query.state != "complete" or not at_least(user, Role.REVIEWER):
         return None
-    return Link("Nature", reverse("query-nature", args=[query.pk]))
+    return Link("Where and when", reverse("query-nature", args=[query.pk]))
