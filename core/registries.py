@@ -28,10 +28,9 @@ class LinkPlace(Enum):
     """The head of the corpus page."""
     FLAGS = auto()
     """The page of flagged images: pages on which other reports on images are decided."""
-    LEADERBOARD_TABS = auto()
-    LEADERBOARD = auto()
-    """Below the table: the release and what is chosen (`task`, and `split` where its labels may be
-    seen)."""
+    ANALYSIS = auto()
+    """The page of a leaderboard's analyses: the user, the release and what is chosen (`task`, and
+    `split` where its labels may be seen)."""
 
 
 class Confusions(NamedTuple):

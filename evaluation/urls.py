@@ -10,6 +10,7 @@ from evaluation.runs import views as runs
 urlpatterns = [
     path("leaderboard/", leaderboard.leaderboard_latest, name="leaderboard-latest"),
     path("releases/<id:pk>/leaderboard/", leaderboard.leaderboard_page, name="leaderboard"),
+    path("releases/<id:pk>/analysis/", leaderboard.analysis_page, name="leaderboard-analysis"),
     path(
         "releases/<id:pk>/leaderboard.<str:extension>",
         leaderboard.leaderboard_export,

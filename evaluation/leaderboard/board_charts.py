@@ -33,7 +33,9 @@ def board_charts(choice: Choice, runs: BoardRuns, table: Table) -> dict[str, Any
     drawn = _runs_by_category(choice, table)
     return {
         "interval_chart": _interval_chart(choice, runs, board, means),
-        "tradeoffs": [_tradeoff(choice, runs, means, field) for field in TRADEOFFS],
+        "tradeoffs": [
+            plot for field in TRADEOFFS if (plot := _tradeoff(choice, runs, means, field))
+        ],
         "categories_chart": _categories_chart(choice, board, drawn),
         "drawn": {run.pk for run in drawn},
         "most_drawn": MOST_SHAPES,
@@ -48,20 +50,21 @@ def scale_of(measure: str) -> float:
 def _interval_chart(
     choice: Choice, runs: BoardRuns, board: Board, means: Mapping[int, float]
 ) -> SafeString | None:
-    """Every run's mean with its interval, the best first; None without any."""
+    """The mean of every run shown with its interval, the best first; None without any."""
     intervals = statistics.intervals(board, choice.measure)
     rows = [
         charts.Interval(_chart_name(runs.runs[run]), means[run], *intervals[run])
         for run in sorted(means, key=means.__getitem__, reverse=True)
+        if run in intervals and choice.shows(runs.runs[run])
     ]
     return charts.interval_chart(rows, **_measure_and_scale(choice)) if rows else None
 
 
 def _tradeoff(
     choice: Choice, runs: BoardRuns, means: Mapping[int, float], field: str
-) -> dict[str, Any]:
-    """A chart of the measure against a field of the runs, and how many runs state the field; no
-    chart for fewer than two."""
+) -> dict[str, Any] | None:
+    """A chart of the measure against a field of the runs shown, and how many state the field; None
+    for fewer than two."""
     title, axis, unit = TRADEOFFS[field]
     points = [
         charts.Point(
@@ -71,11 +74,11 @@ def _tradeoff(
             two_stage=run.first_stage_id is not None,
         )
         for run, mean in ((runs.runs[pk], mean) for pk, mean in means.items())
-        if getattr(run, field) is not None
+        if getattr(run, field) is not None and choice.shows(run)
     ]
-    chart = None
-    if len(points) > 1:
-        chart = charts.tradeoff_chart(points, x=axis, unit=unit, **_measure_and_scale(choice))
+    if len(points) < 2:
+        return None
+    chart = charts.tradeoff_chart(points, x=axis, unit=unit, **_measure_and_scale(choice))
     return {"title": title, "chart": chart, "stated": len(points)}
 
 

@@ -18,6 +18,14 @@ from evaluation.scoring.measures import HEADLINES, mean_title, parse_measure
 #: The table of every measure over all queries, beside those of `GROUPINGS`.
 MEASURES: Final = "measures"
 VIEWS: Final = {**GROUPINGS, MEASURES: "Every measure"}
+#: The sizes to choose from: title, and the least and less than how many million parameters.
+SIZES: Final = {
+    "small": ("Under 100 M", 0, 100),
+    "medium": ("100 to 500 M", 100, 500),
+    "large": ("500 M to 1 B", 500, 1000),
+    "huge": ("1 B and more", 1000, float("inf")),
+}
+WEIGHTS: Final = {"open": "Open", "closed": "Closed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,30 @@ class Choice:
     """The runs drawn by category; empty: the best."""
     beside: int | None = None
     """Id of another version of the release, whose means are shown in a further column."""
+    columns: tuple[str, ...] = ()
+    """Keys of the measures shown in the table of all queries; empty: the usual ones."""
+    method: str = ""
+    """The kind of the runs shown; empty: all."""
+    size: str = ""
+    """The size of the runs shown, a key of `SIZES`; empty: all, also those that state none."""
+    weights: str = ""
+    """A key of `WEIGHTS`; empty: all, also the runs that don't state it."""
+
+    @property
+    def filtered(self) -> bool:
+        """Whether some runs aren't shown."""
+        return bool(self.method or self.size or self.weights)
+
+    def shows(self, run: Run) -> bool:
+        """Whether a run passes the filters."""
+        if self.method and run.kind != self.method:
+            return False
+        if self.weights and run.open_weights is not (self.weights == "open"):
+            return False
+        if not self.size:
+            return True
+        _, least, limit = SIZES[self.size]
+        return run.parameters is not None and least <= run.parameters < limit
 
     @property
     def fields(self) -> list[tuple[str, str]]:
@@ -54,8 +86,17 @@ class Choice:
             ("order", order, ""),
             ("beside", str(self.beside or ""), ""),
             ("stages", "under" if self.under else "", ""),
+            ("method", self.method, ""),
+            ("size", self.size, ""),
+            ("weights", self.weights, ""),
+            *(("column", key, "") for key in self.columns),
         ]
         return [(name, value) for name, value, default in pairs if value != default]
+
+    @property
+    def all_runs(self) -> str:
+        """The query string of this choice without filters."""
+        return self.address(method="", size="", weights="")
 
     def address(self, **changes: Any) -> str:
         """The query string of this choice with some changes, without the defaults."""
@@ -91,6 +132,10 @@ def read_choice(parameters: QueryDict) -> Choice:
         under=chosen(parameters, "stages", ("under",)) == "under",
         runs=tuple(chosen_ids(parameters, "run")),
         beside=chosen_id(parameters, "beside"),
+        columns=_read_columns(parameters),
+        method=chosen(parameters, "method", Run.Kind.values),
+        size=chosen(parameters, "size", SIZES),
+        weights=chosen(parameters, "weights", WEIGHTS),
     )
 
 
@@ -147,9 +192,10 @@ def visible_choice(choice: Choice, runs: BoardRuns) -> tuple[Choice, VisibleMeas
     """The choice as far as its reader may see it: for a split whose labels are hidden, only the
     table of all queries in the measures that are shown."""
     seen = visible_measure(runs, choice.split, choice.measure)
-    choice = replace(choice, split=seen.split)
+    columns = tuple(key for key in choice.columns if key in seen.measures)
+    choice = replace(choice, split=seen.split, columns=columns)
     if seen.labels_hidden:
-        choice = replace(choice, view=ALL, measure=seen.measure, beside=None, runs=())
+        choice = replace(choice, view=ALL, measure=seen.measure, beside=None, runs=(), columns=())
     return choice, seen
 
 
@@ -164,7 +210,16 @@ def measure_options(keys: Iterable[str], task: str) -> list[tuple[str, list[tupl
 def read_measure(parameters: QueryDict, task: str) -> str:
     """The key of the measure that an address names, by default the task's first. Http404: there is
     no such measure."""
-    text = parameters.get("measure") or HEADLINES[task][0]
+    return _measure_key(parameters.get("measure") or HEADLINES[task][0])
+
+
+def _read_columns(parameters: QueryDict) -> tuple[str, ...]:
+    """The keys of the measures that an address names as columns. Http404: there is no such one."""
+    texts = filter(None, parameters.getlist("column"))
+    return tuple(dict.fromkeys(_measure_key(text) for text in texts))
+
+
+def _measure_key(text: str) -> str:
     try:
         return parse_measure(text).key
     except ValueError as error:

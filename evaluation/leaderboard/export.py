@@ -221,7 +221,7 @@ def _records(runs: BoardRuns) -> Iterator[Record]:
                     intervals={
                         key: of_parts[part.key][run]
                         for key, of_parts in intervals.items()
-                        if key in known
+                        if key in known and part.key in of_parts
                     },
                 )
 

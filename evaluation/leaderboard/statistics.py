@@ -14,12 +14,14 @@ Interval = tuple[float, float]
 
 def intervals(board: Board, measure: str, subset: Subset | None = None) -> dict[int, Interval]:
     """Run id -> the 95 % interval of its mean over some of the queries, by default all, of the runs
-    that have one. LabelsHidden."""
+    that have one; none over a single query. LabelsHidden."""
     subset = board.whole if subset is None else subset
     if board.summary is not None:
         if subset.grouping != ALL:
             raise LabelsHidden
         return _by_run(board, board.summary.intervals.get(measure, np.empty((0, 2))))
+    if len(subset.queries) < 2:
+        return {}
     return cached(
         lambda: _by_run(
             board, significance.bootstrap_intervals(board.scores(measure)[:, subset.queries])
@@ -29,8 +31,8 @@ def intervals(board: Board, measure: str, subset: Subset | None = None) -> dict[
 
 
 def every_interval(board: Board, measure: str) -> dict[str, dict[int, Interval]]:
-    """The intervals of every subset of every grouping, by the subset's key; where labels are
-    hidden, only those over all queries."""
+    """The intervals of every subset of every grouping that has two queries, by the subset's key;
+    where labels are hidden, only those over all queries."""
     if board.summary is not None:
         return {ALL: intervals(board, measure)}
 
@@ -40,14 +42,17 @@ def every_interval(board: Board, measure: str) -> dict[str, dict[int, Interval]]
             part.key: _by_run(board, significance.bootstrap_intervals(scores[:, part.queries]))
             for grouping in GROUPINGS
             for part in board.subsets(grouping)
+            if len(part.queries) > 1
         }
 
     # One entry for all, since the cache holds a few hundred entries.
     return cached(compute, "every interval", board.fingerprint, measure)
 
 
-def interval(board: Board, run: int, measure: str, subset: Subset) -> Interval:
-    """The interval of one run that has a mean over the subset."""
+def interval(board: Board, run: int, measure: str, subset: Subset) -> Interval | None:
+    """The interval of one run that has a mean over the subset; None over a single query."""
+    if len(subset.queries) < 2:
+        return None
     if board.summary is not None:
         return intervals(board, measure, subset)[run]
     low, high = significance.bootstrap_intervals(board.scores_of(run, measure)[subset.queries])

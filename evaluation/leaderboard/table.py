@@ -96,13 +96,19 @@ class Table:
         return any(row.few_judged for row in self.drawable)
 
     @property
-    def covered(self) -> bool:
-        """Whether it has the columns of how far the labels cover the runs' images."""
-        return any(header.key == JUDGED for header in self.headers)
+    def measures(self) -> frozenset[str]:
+        """The keys of its columns."""
+        return frozenset(header.key for header in self.headers)
+
+    @property
+    def shows_judged(self) -> bool:
+        """Whether it has a column of how many of the runs' images were judged."""
+        return any(key.startswith("Judged@") for key in self.measures)
 
 
 def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) -> Table:
     """The chosen table, with intervals, with groups by the chosen measure, and with its bounds.
+    Places, groups and the best figures are those among all runs, also where only some are shown.
     Http404: the choice sorts by no column of it."""
     board = runs.board(choice.split)
     columns = _columns(choice, runs, board)
@@ -112,7 +118,8 @@ def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = 
     if sort not in columns:
         sort = next(iter(columns))
     means = {key: board.means(*column) for key, column in columns.items()}
-    order = _by_value(board.runs, means[sort].get, choice.descending)
+    shown = [run for run in board.runs if choice.shows(runs.runs[run])]
+    order = _by_value(shown, means[sort].get, choice.descending)
     if choice.sort == "parameters":
         order = _by_value(order, lambda run: runs.runs[run].parameters, choice.descending)
     elif choice.sort == "name":
@@ -175,9 +182,16 @@ def _columns(choice: Choice, runs: BoardRuns, board: Board) -> dict[str, tuple[s
     if choice.view not in (ALL, MEASURES):
         parts = (board.whole, *board.subsets(choice.view))
         return {part.key: (choice.measure, part) for part in parts}
-    main = [*runs.main_measures(choice.split), *runs.coverage(choice.split)]
-    measures = runs.measures if choice.view == MEASURES else main
+    measures = runs.measures
+    if choice.view == ALL:
+        measures = list(choice.columns) or usual_columns(runs, choice.split)
     return {key: (key, board.whole) for key in [*measures, choice.measure]}
+
+
+def usual_columns(runs: BoardRuns, split: str) -> list[str]:
+    """Keys of the measures of a split's table of all queries where none are chosen."""
+    judged = [JUDGED] if JUDGED in runs.coverage(split) else []
+    return [*runs.main_measures(split), *judged]
 
 
 def _figures(

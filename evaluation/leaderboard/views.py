@@ -1,4 +1,4 @@
-"""The leaderboard's page, its exports and the page of rank correlations."""
+"""The leaderboard's page, its exports and the page of analyses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from core.access import Role, at_least, require_evaluator, require_role
@@ -14,19 +15,29 @@ from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.pages import refusal_in_message
 from core.registries import LinkPlace, links
-from evaluation.leaderboard.board import TEST
+from evaluation.leaderboard.board import GROUPINGS, TEST
 from evaluation.leaderboard.board_charts import board_charts
-from evaluation.leaderboard.choice import VIEWS, Choice, VisibleMeasure, read_choice, visible_choice
+from evaluation.leaderboard.choice import (
+    MEASURES,
+    SIZES,
+    VIEWS,
+    WEIGHTS,
+    Choice,
+    VisibleMeasure,
+    measure_options,
+    read_choice,
+    visible_choice,
+)
 from evaluation.leaderboard.export import CONTENT_TYPES, export, file_name
 from evaluation.leaderboard.selectors import BoardRuns, board_runs, releases_with_runs
-from evaluation.leaderboard.table import leaderboard_table
+from evaluation.leaderboard.table import leaderboard_table, usual_columns
 from evaluation.runs.baselines import baselines_begin, baselines_job
 from evaluation.runs.corpus import withdrawn_since
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
 from evaluation.scoring.fusion import METHODS, NORMALIZATIONS
 from evaluation.scoring.hidden_labels import TOO_FEW_SENTENCE
-from evaluation.scoring.measures import HEADLINES
+from evaluation.scoring.measures import HEADLINES, mean_title
 from labeling.queries.benchmarks import benchmarks_shown
 from releases.access import other_versions
 from releases.models import Release
@@ -49,7 +60,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
         "release": release,
         "benchmarks": benchmarks_shown(request.user),
         "choice": choice,
-        "tabs": _tabs(choice),
+        "tabs": _tabs(release, choice),
         "may_compute": at_least(request.user, Role.ADMIN),
         "may_evaluate": at_least(request.user, Role.REVIEWER),
         "baselines_job": jobs_visible_to(request.user).filter(pk=job.pk).first() if job else None,
@@ -63,14 +74,41 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         choice, seen = visible_choice(choice, runs)
         context |= _board(choice, seen, runs, request.user)
-        parameters = {"task": choice.task}
-        if not seen.labels_hidden:
-            parameters["split"] = choice.split
-        context["links"] = links(LinkPlace.LEADERBOARD, release, parameters)
         if not runs.runs:
             others = releases_with_runs(request.user).exclude(pk=release.pk)
             context["others"] = others.only("name", "version")[:OTHERS]
     return render(request, "evaluation/leaderboard.html", context)
+
+
+@login_required
+@require_safe
+def analysis_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """What else can be looked at in the runs of a release: as much as there are data for."""
+    require_evaluator(request.user)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
+    choice = read_choice(request.GET)
+    context: dict[str, Any] = {"release": release, "tabs": _tabs(release, choice, analysis=True)}
+    try:
+        runs = board_runs(release, choice.task, request.user)
+    except NoSnapshot as error:
+        return render(request, "evaluation/analysis.html", context | {"no_board": str(error)})
+    choice, seen = visible_choice(choice, runs)
+    parameters = {"task": choice.task}
+    if not seen.labels_hidden:
+        parameters["split"] = choice.split
+    competing = [runs.runs[pk] for pk in runs.board(choice.split).competitors]
+    ranked = [run for run in competing if run.kind != Run.Kind.RANDOM]
+    context |= {
+        "choice": choice,
+        "labels_hidden": seen.labels_hidden,
+        "measures_address": choice.address(view=MEASURES, columns=(), sort=""),
+        "competing": len(competing),
+        "links": links(LinkPlace.ANALYSIS, request.user, release, parameters),
+        "fusible": sorted(ranked, key=lambda run: run.name.casefold()) if len(ranked) > 1 else [],
+        "fusions": METHODS.items(),
+        "normalizations": NORMALIZATIONS.items(),
+    }
+    return render(request, "evaluation/analysis.html", context)
 
 
 @login_required
@@ -93,25 +131,32 @@ def _baselines(request: HttpRequest, release: Release) -> HttpResponse:
     return redirect("leaderboard", pk=release.pk)
 
 
-def _tabs(choice: Choice) -> list[Any]:
+def _tabs(release: Release, choice: Choice, *, analysis: bool = False) -> list[dict[str, Any]]:
+    """The tasks, and the analyses of the chosen one."""
+    board = reverse("leaderboard", args=[release.pk])
     titles = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
     tabs = [
         {
             "title": title,
-            "current": choice.task == task,
-            "address": Choice(
+            "current": not analysis and choice.task == task,
+            "address": board
+            + Choice(
                 task=task, split=choice.split, measure=HEADLINES[task][0], view=choice.view
             ).address(),
         }
         for task, title in titles.items()
     ]
-    return [*tabs, *links(LinkPlace.LEADERBOARD_TABS)]
+    usual = Choice(task=choice.task, split=choice.split, measure=HEADLINES[choice.task][0])
+    address = reverse("leaderboard-analysis", args=[release.pk]) + usual.address()
+    return [*tabs, {"title": "Analysis", "current": analysis, "address": address}]
 
 
 def _board(choice: Choice, seen: VisibleMeasure, runs: BoardRuns, user: Any) -> dict[str, Any]:
     versions = [] if seen.labels_hidden else other_versions(user, runs.release, choice.split)
     beside = next((version for version in versions if version.pk == choice.beside), None)
     table = leaderboard_table(choice, runs, beside)
+    columns = choice.columns or tuple(usual_columns(runs, choice.split))
+    views = GROUPINGS if choice.view in GROUPINGS else VIEWS
     return {
         **seen.context,
         **board_charts(choice, runs, table),
@@ -119,13 +164,33 @@ def _board(choice: Choice, seen: VisibleMeasure, runs: BoardRuns, user: Any) -> 
         "table": table,
         "beside": beside,
         "versions": versions,
-        "views": VIEWS.items(),
-        "fusible": [row.run for row in table.rows if row.run.kind != Run.Kind.RANDOM],
-        "fusions": METHODS.items(),
-        "normalizations": NORMALIZATIONS.items(),
+        "views": views.items(),
+        "columns": columns,
+        "column_options": measure_options(seen.measures, choice.task),
+        "measures": [
+            (key, mean_title(key, choice.task)) for key in dict.fromkeys((*columns, choice.measure))
+        ],
+        "usual_columns_address": choice.address(columns=(), sort="", descending=True),
+        "filters": _filters(choice, runs),
+        "two_stages": any(row.run.first_stage_id for row in table.rows),
         "no_test": TEST not in runs.splits,
         "too_few": TOO_FEW_SENTENCE,
     }
+
+
+def _filters(choice: Choice, runs: BoardRuns) -> list[tuple[str, str, str, list[Any]]]:
+    """The filters by which the runs differ: name in the address, title, chosen value, options."""
+    competing = [run for run in runs.runs.values() if run.kind != Run.Kind.BEST]
+    kinds = {run.kind for run in competing}
+    sizes = [(key, title) for key, (title, *_) in SIZES.items()]
+    filters: list[tuple[str, str, str, list[Any]]] = [
+        ("method", "Method", choice.method, [pair for pair in Run.Kind.choices if pair[0] in kinds])
+    ]
+    if any(run.parameters is not None for run in competing):
+        filters.append(("size", "Size", choice.size, sizes))
+    if any(run.open_weights is not None for run in competing):
+        filters.append(("weights", "Weights", choice.weights, [*WEIGHTS.items()]))
+    return [each for each in filters if each[2] or len(each[3]) > 1]
 
 
 @login_required

@@ -136,7 +136,7 @@ def fuse_runs(request: HttpRequest, pk: int) -> HttpResponse:
         )
         messages.success(request, f"“{run.name}” is made and scored now; only you see it.")
         return redirect("run", pk=run.pk)
-    return redirect("leaderboard", pk=pk)
+    return redirect("leaderboard-analysis", pk=pk)
 
 
 @login_required

@@ -17,6 +17,8 @@ from evaluation.scoring.significance import tau_b
 
 Column = Mapping[Hashable, float | None]
 
+#: Fewer runs than this put in order say nothing.
+FEWEST: Final = 3
 #: Of a table of scores. Every two columns are compared over all rows.
 MOST_COLUMNS: Final = 40
 MOST_ROWS: Final = 1000

@@ -19,7 +19,7 @@ from evaluation.leaderboard.choice import read_measure, visible_measure
 from evaluation.leaderboard.selectors import board_runs
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
-from extras.correlations.matrix import Correlations, correlations, read_scores
+from extras.correlations.matrix import FEWEST, Correlations, correlations, read_scores
 from extras.correlations.selectors import (
     between_measures,
     between_versions,
@@ -28,8 +28,6 @@ from extras.correlations.selectors import (
 )
 from releases.models import Release
 
-#: Fewer runs than this put in order say nothing.
-FEWEST: Final = 3
 #: The paper marks what is above it.
 HIGH: Final = 0.8
 #: Steps of the heat, from 0 to 1.

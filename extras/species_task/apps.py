@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
 from django.urls import reverse
 
+from core.access import Role, at_least
 from core.jobs.kinds import job_handler
 from core.registries import BACKUP_FOLDERS, LINKS, BackupFolder, Link, LinkPlace
 
 if TYPE_CHECKING:
     from core.jobs.models import Job
+    from releases.models import Release
 
 
 class SpeciesTaskConfig(AppConfig):
-    """Registers the job, the leaderboard's tab and what a backup takes."""
+    """Registers the job, the link among the leaderboard's analyses and what a backup takes."""
 
     name = "extras.species_task"
     default_auto_field = "django.db.models.BigAutoField"
@@ -25,7 +27,7 @@ class SpeciesTaskConfig(AppConfig):
     def ready(self) -> None:
         """Append to the registries."""
         job_handler("species_task")(_species_task)
-        LINKS.append((LinkPlace.LEADERBOARD_TABS, _tab))
+        LINKS.append((LinkPlace.ANALYSIS, _link))
         BACKUP_FOLDERS.append(BackupFolder("species_runs", _files))
 
 
@@ -36,8 +38,14 @@ def _species_task(job: Job, deadline: float) -> bool:
     return species_step(job, deadline)
 
 
-def _tab() -> Link:
-    return Link("Species", reverse("species-board"))
+def _link(user: Any, release: Release, choice: dict[str, str]) -> Link | None:
+    from extras.species_task.models import SpeciesRun
+    from retrieval.embedding.counts import embedded_models
+
+    may_begin = at_least(user, Role.ADMIN) and bool(embedded_models())
+    if not may_begin and not SpeciesRun.objects.filter(images__gt=0).exists():
+        return None
+    return Link("Does a model name the species?", reverse("species-board"))
 
 
 def _files() -> Iterator[Path]:

@@ -154,6 +154,8 @@ def test_every_page_fits_and_keeps_the_rules(log_in: Any, site: Site, board: Boa
         f"/releases/{board.release}/leaderboard/",
         f"/releases/{board.release}/leaderboard/?view=category",
         f"/releases/{board.release}/leaderboard/?view=measures&split=both",
+        f"/releases/{board.release}/leaderboard/?column=P@10&column=Bpref&column=RBPresidual",
+        f"/releases/{board.release}/analysis/",
         f"/releases/{board.release}/leaderboard/?task=rerank",
         f"/releases/{board.release}/bias/",
         f"/runs/{board.run}/",

@@ -31,7 +31,7 @@ def runs(release, admin):
 
 def test_the_button_makes_a_private_run(release, runs, researcher, annotator, client):
     browser, address = client_of(researcher), f"/releases/{release.pk}/fuse/"
-    page = browser.get(f"/releases/{release.pk}/leaderboard/")
+    page = browser.get(f"/releases/{release.pk}/analysis/")
     assert [run.name for run in page.context["fusible"]] == ["strong", "weak"]
     chosen = {"run": [run.pk for run in runs[:2]], "method": "rrf"}
     answer = browser.post(address, chosen)

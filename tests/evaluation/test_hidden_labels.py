@@ -241,6 +241,8 @@ def first_addresses() -> Iterator[str]:
         yield f"/releases/1/bias.csv?{shown}"
         for task, view in product(Run.Task.values, ("all", "category", "measures")):
             yield f"/releases/1/leaderboard/?{shown}&task={task}&view={view}&beside=2"
+        yield f"/releases/1/leaderboard/?{shown}&column=P@1&column=AP&method=upload&size=medium"
+        yield f"/releases/1/analysis/?{shown}"
         yield f"/runs/1/?{shown}&release=2"
         yield f"/runs/compare/?a=1&b=7&{shown}"
     for release, extension in product((1, 2), ("csv", "json", "html", "tex")):

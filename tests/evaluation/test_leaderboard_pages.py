@@ -66,8 +66,8 @@ def test_figures_are_those_of_the_paper_s_table(board: Board) -> None:
     figures, table = board.rows(), board.table()
     assert figures["weak & long"][:3] == ["16.7", "23.5", "0.50"]
     assert figures["strong"][:3] == ["100.0", "100.0", "1.00"]
-    coverage = ["Judged@10", "Judged@50", "bpref", "RBP residual"]
-    assert [one.title for one in table.headers] == ["mAP@50", "nDCG@50", "MRR@50", *coverage]
+    titles = ["mAP@50", "nDCG@50", "MRR@50", "Judged@10"]
+    assert [header.title for header in table.headers] == titles
     assert table.queries == 2
     # Two queries can't tell anything apart.
     assert {row.run.name: (row.place, row.groups) for row in table.rows} == {
@@ -77,8 +77,58 @@ def test_figures_are_those_of_the_paper_s_table(board: Board) -> None:
     assert board.rows("?split=val")["weak & long"][:3] == ["58.3", "69.3", "0.50"]
     text = board.text()
     assert "weak &amp; long" in text
-    assert "Only one of 2 method cards states it" in text
-    assert "No method card states it" in text
+    # A chart against what one run states would have one point.
+    assert "against parameters" not in text
+
+
+def test_columns_are_chosen_in_the_address(board: Board) -> None:
+    chosen = "?column=P@10&column=AP@50"
+    table = board.table(chosen)
+    assert [header.key for header in table.headers] == ["P@10", "AP@50"]
+    page = board.text(chosen)
+    # What leads on from there keeps them.
+    assert "column=P%4010&amp;column=AP%4050" in page
+    assert '<input type="hidden" name="column" value="P@10">' in page
+    assert board.page("?column=Luck@5").status_code == 404
+
+
+def test_runs_are_filtered_by_method_size_and_weights(board: Board) -> None:
+    names, all_runs = {"weak & long"}, {"weak & long", "strong"}
+    for query, shown in (
+        ("?method=upload", all_runs),
+        ("?method=model", set()),
+        ("?size=medium", names),
+        ("?size=large", set()),
+        ("?weights=open", names),
+        ("?weights=closed", set()),
+        ("?size=medium&weights=open", names),
+    ):
+        assert set(board.rows(query)) == shown, query
+    # The place is that among all runs.
+    assert [row.place for row in board.table("?size=medium").rows] == [2]
+    assert "No run is of this kind" in board.text("?weights=closed")
+    assert board.page("?size=gigantic").status_code == 404
+
+
+def test_no_interval_is_of_one_query(board: Board) -> None:
+    rows = board.table("?view=supercategory").rows
+    assert all(row.figures[0].interval for row in rows)
+    assert not any(figure.interval for row in rows for figure in row.figures[1:])
+
+
+def test_analyses_are_offered_once_there_are_data(board: Board) -> None:
+    path = f"/releases/{board.release.pk}/analysis/"
+    researcher = board.world.client("researcher").get(path)
+    content = researcher.content.decode()
+    assert "Every measure of every run" in content
+    assert "Compare two runs" in content
+    assert [run.name for run in researcher.context["fusible"]] == ["strong", "weak & long"]
+    assert "Fuse runs" not in board.world.client("reviewer").get(path).content.decode()
+    assert board.world.client("annotator").get(path).status_code == 403
+    assert Client().get(path).url.startswith("/login/")
+    empty = f"/releases/{toy_release(version=2).pk}/analysis/"
+    content = board.world.client("reviewer").get(empty).content.decode()
+    assert "Every measure of every run" not in content
 
 
 def test_best_possible_re_ranks_have_a_table_of_their_own(board: Board) -> None:

@@ -74,7 +74,9 @@ def test_nonsense_in_its_address_finds_nothing(weak, admin):
         assert client.get(path, {name: ""}).status_code == 200
 
 
-def test_the_leaderboard_links_to_it(weak, admin):
+def test_the_analyses_link_to_it_once_there_are_runs_to_compare(weak, strong, admin):
     path = f"/releases/{weak.release_id}/"
+    assert "Do the measures rank" not in texts(get(admin, f"{path}analysis/?split=test"))
+    scored_run(weak.release, {2: [5, 2], 3: [3, 5, 1, 6]}, name="middle")
     link = f'href="{path}correlations/?task=full&amp;split=test">Do the measures rank'
-    assert link in texts(get(admin, f"{path}leaderboard/?split=test"))
+    assert link in texts(get(admin, f"{path}analysis/?split=test"))

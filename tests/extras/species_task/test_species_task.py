@@ -1,4 +1,4 @@
-"""The species task: texts, answers, figures, the leaderboard's tab."""
+"""The species task: texts, answers, figures, its page."""
 
 from __future__ import annotations
 
