@@ -12,11 +12,15 @@ class AnnotatorConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Connect the worker's signals, register how workers are counted, and begin traces."""
+        """Connect the worker's signals, register how workers are counted and the job of backups,
+        and begin traces.
+        """
+        from annotator.backup.job import BACKUP_JOB, backup_step
         from annotator.processes.worker import live_workers
-        from core.jobs.kinds import count_workers_by
+        from core.jobs.kinds import count_workers_by, job_handler
 
         count_workers_by(live_workers)
+        job_handler(BACKUP_JOB)(backup_step)
         if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
             from annotator.tracing import start_tracing
 

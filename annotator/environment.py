@@ -32,6 +32,8 @@ class Environment:
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
         self._variables = os.environ if variables is None else variables
+        self.read: dict[str, bool] = {}
+        """The variables that were read, and whether each is set."""
 
     def text(self, name: str, default: str = "") -> str:
         """The value without surrounding blanks; `NAME_FILE` names a file that holds it, as Docker's
@@ -39,6 +41,7 @@ class Environment:
         """
         value = self._variables.get(name, "").strip()
         path = self._variables.get(f"{name}_FILE", "").strip()
+        self.read[name] = bool(value or path)
         if not path:
             return value or default
         if value:
@@ -122,6 +125,7 @@ class Environment:
     def chosen(self, name: str, choices: Sequence[str]) -> list[str]:
         """Some of a few words, separated by commas; all where the variable is unset, none where it
         is blank."""
+        self.read[name] = name in self._variables
         if name not in self._variables:
             return list(choices)
         words = self.words(name, [])

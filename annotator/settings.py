@@ -501,3 +501,5 @@ LOGGING = {
         "httpcore2": {"level": "WARNING"},
     },
 }
+# Those of the environment, and whether each is set: the page of settings shows them.
+VARIABLES = env.read

@@ -9,6 +9,8 @@ from django.urls import include, path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 
 from annotator.log.views import log, log_csv
+from annotator.manage import views as manage
+from annotator.manage.api import BackupsView, SettingsView
 from annotator.people import oidc
 from annotator.people import views as people
 from annotator.people.api import TokenView
@@ -42,6 +44,12 @@ urlpatterns = [
     path("people/<id:pk>/leave/", people.person_leave, name="person-leave"),
     path("log/", log, name="log"),
     path("log.csv", log_csv, name="log-csv"),
+    path("manage/", manage.manage, name="manage"),
+    path("manage/backup/", manage.backup_now, name="manage-backup"),
+    path("manage/jobs/", manage.jobs, name="manage-jobs"),
+    path("manage/settings/", manage.settings_page, name="manage-settings"),
+    path("api/backups/", BackupsView.as_view(), name="api-backups"),
+    path("api/settings/", SettingsView.as_view(), name="api-settings"),
     path("api/token/", TokenView.as_view(), name="api-token"),
     path("api/markdown/", MarkdownView.as_view(), name="api-markdown"),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),

@@ -91,6 +91,7 @@ _PAGES: Final = {
     "reviewer": """
       Dashboard                          /
       Help                               /help/
+      Dashboard, page 2                  /?page=2
       Dashboard, filtered and sorted     /?search=number+1&state=open&sort=-streak
       Query                              /queries/{query}/
       Review                             /queries/{query}/review/
@@ -127,6 +128,7 @@ _PAGES: Final = {
       Release                            /releases/{release}/
       Statistics of a release            /releases/{release}/statistics/
       Leaderboard of a release           /releases/{release}/leaderboard/
+      Analysis of a release              /releases/{release}/analysis/
       Correlations of a release          /releases/{release}/correlations/
       Bias of a release                  /releases/{release}/bias/
       Submission to a release            /releases/{release}/submit/
@@ -154,10 +156,15 @@ _PAGES: Final = {
       Takedown                           /take-down/{image}/
       Metrics                            /metrics
       API: jobs                          /api/jobs/
+      API: backups                       /api/backups/
+      API: settings in force             /api/settings/
       API: job                           /api/jobs/{job}/
       People                             /people/
       Person                             /people/{person}/
       Person who leaves                  /people/{person}/leave/
+      Manage                             /manage/
+      Jobs                               /manage/jobs/
+      Settings in force                  /manage/settings/
       Log                                /log/
       Log, of one query's judgments      /log/?kind=judgments&query=0
       Log, as CSV                        /log.csv

@@ -9,13 +9,14 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from core.access import Role, at_least, names_hidden_from, require_role, role_of
-from core.address_choices import chosen
+from core.address_choices import chosen, chosen_page
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.registries import CONFUSIONS, QUERY_TASKS, Link
@@ -40,7 +41,9 @@ from labeling.review.overview import (
     SORT_KEYS,
     QueryOverview,
     annotator_activity,
+    overview_of_keys,
     queries_overview,
+    query_keys_sorted,
 )
 from labeling.review.pace import team_progress
 from labeling.review.people import fast_pages_of, months_of, pace_of
@@ -61,6 +64,7 @@ COLUMNS = [
 ]
 SORTS = [f"{sign}{key}" for key in SORT_KEYS for sign in ("", "-")]
 FILTERS = ("search", "state", "split", "category", "benchmark")
+QUERIES_ON_A_PAGE = 50
 # The actions whose keys the help page lists; the labeling page lists all.
 HELP_ACTIONS = (
     *("relevant", "not_relevant", "unsure", "undo", "back", "skip", "next_unlabeled"),
@@ -98,18 +102,23 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     filters["sort"] = chosen(request.GET, "sort", SORTS)
     reviewer = at_least(request.user, Role.REVIEWER)
     states = Query.State.choices
-    rows = queries_overview(
+    filtered = any(filters[name] for name in FILTERS)
+    mine = []
+    if not reviewer and not filtered:
+        opened = queries_overview(user=request.user, filters={"state": Query.State.OPEN})
+        mine = my_queries(request.user, opened)
+    keys = query_keys_sorted(
         user=request.user,
         filters={name: filters[name] for name in FILTERS},
         sort=filters["sort"] or "query_id",
+        without={waiting.row.query.pk for waiting in mine},
     )
-    filtered = any(filters[name] for name in FILTERS)
-    mine = None
-    if not reviewer:
-        mine = my_queries(request.user, queries_overview(user=request.user) if filtered else rows)
+    page = chosen_page(Paginator(keys, QUERIES_ON_A_PAGE), request.GET)
+    rows = overview_of_keys(page.object_list, user=request.user)
     tasks = _tasks(rows)
     context: dict[str, Any] = {
         "rows": [(row, tasks.get(row.query.pk)) for row in rows],
+        "page": page,
         "mine": mine,
         "columns": _columns(filters),
         "filters": filters,

@@ -281,6 +281,19 @@ def daily_backup() -> Contents | None:
     """
     if not backup_is_due():
         return None
-    contents = backup_write(f"{settings.BACKUP_DIR}/{file_name(DAILY)}", daily=True)
-    prune(settings.BACKUP_DIR, DAILY, keep=settings.BACKUP_KEEP)
+    return backup_to_folder()
+
+
+def backup_folder() -> str:
+    """Where backups go that name no file: BACKUP_DIR, or a folder below VAR_DIR."""
+    return settings.BACKUP_DIR or f"{settings.VAR_DIR}/backups"
+
+
+def backup_to_folder() -> Contents:
+    """Write a backup into `backup_folder` and delete old ones. Raises as `backup_write`."""
+    folder = backup_folder()
+    if not settings.BACKUP_DIR:
+        Path(folder).mkdir(exist_ok=True)
+    contents = backup_write(f"{folder}/{file_name(DAILY)}", daily=True)
+    prune(folder, DAILY, keep=settings.BACKUP_KEEP)
     return contents

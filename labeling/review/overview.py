@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -67,13 +67,18 @@ class AnnotatorActivity:
 
 
 _STATES = list(Query.State.values)
+_RELATED = ("benchmark", "current_list__job", "current_list__embedding_model")
 
+#: Sort keys of the dashboard that are fields of a query.
+_QUERY_KEYS: Mapping[str, Callable[[Any], Any]] = {
+    "query_id": lambda query: query.query_id,
+    "text": lambda query: query.text.casefold(),
+    "state": lambda query: _STATES.index(query.state),
+    "split": lambda query: query.split,
+}
 #: Sort keys of the dashboard; "-" before one reverses it.
 SORT_KEYS: Mapping[str, Callable[[QueryOverview], Any]] = {
-    "query_id": lambda row: row.query.query_id,
-    "text": lambda row: row.query.text.casefold(),
-    "state": lambda row: _STATES.index(row.query.state),
-    "split": lambda row: row.query.split,
+    **_QUERY_KEYS,
     "labeled": lambda row: row.progress.stop.judged,
     "relevant": lambda row: row.progress.stop.relevant,
     "streak": lambda row: row.progress.stop.streak,
@@ -111,14 +116,37 @@ def queries_overview(
     `sort` is one of SORT_KEYS, with "-" before it for descending. Equal ones are ordered by query
     id.
     """
-    queries = list(
-        queries_filtered(queries_visible_to(user), filters)
-        .select_related("benchmark", "current_list__job", "current_list__embedding_model")
-        .order_by("query_id")
-    )
-    rows = overview_of(queries, user=user)
+    queries = queries_filtered(queries_visible_to(user), filters).order_by("query_id")
+    rows = overview_of(list(queries.select_related(*_RELATED)), user=user)
     rows.sort(key=SORT_KEYS[sort.removeprefix("-")], reverse=sort.startswith("-"))
     return rows
+
+
+def query_keys_sorted(
+    *,
+    user: Any,
+    filters: Mapping[str, str] = MappingProxyType({}),
+    sort: str = "query_id",
+    without: Collection[int] = (),
+) -> list[int]:
+    """The primary keys of the rows of `queries_overview`, but for those `without`; one SQL query
+    where they are sorted by a field of the query.
+    """
+    key = sort.removeprefix("-")
+    if key not in _QUERY_KEYS:
+        rows = queries_overview(user=user, filters=filters, sort=sort)
+        return [row.query.pk for row in rows if row.query.pk not in without]
+    queries = queries_filtered(queries_visible_to(user), filters).order_by("query_id")
+    found = list(queries.values_list("pk", *_QUERY_KEYS, named=True))
+    found.sort(key=_QUERY_KEYS[key], reverse=sort.startswith("-"))
+    return [query.pk for query in found if query.pk not in without]
+
+
+def overview_of_keys(keys: Iterable[int], *, user: Any) -> list[QueryOverview]:
+    """The rows of the queries with these primary keys, in their order."""
+    keys = list(keys)
+    queries = Query.objects.select_related(*_RELATED).in_bulk(keys)
+    return overview_of([queries[key] for key in keys if key in queries], user=user)
 
 
 def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:

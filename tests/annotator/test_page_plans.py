@@ -41,7 +41,7 @@ NOT_READ = {
     "login", "logout", "oidc-log-in", "oidc-callback", "healthz", "healthz-web",
     "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-mail", "account-token-revoke", "password-link",
-    "person-link", "person-deactivate", "person-reactivate",
+    "person-link", "person-deactivate", "person-reactivate", "manage-backup",
     "leaderboard-export", "api-leaderboard", "bias-file", "fuse-runs", "api-release-file",
     "api-release-archive",
     "api-schema", "api-search",

@@ -44,7 +44,7 @@ def test_the_navigation_shows_what_is_open(clients: dict[str, Client], researche
         "annotator": ["Queries", "Search", "Corpus", "Help"],
         "reviewer": ["Queries", "Search", "Corpus", "Flags", "Leaderboard", "Releases", "Help"],
     }
-    shown["admin"] = [*shown["reviewer"], "People", "Admin"]
+    shown["admin"] = [*shown["reviewer"], "Manage"]
     names = set(shown["admin"])
     for role, client in (clients | {"researcher": client_of(researcher)}).items():
         if role == "anonymous":

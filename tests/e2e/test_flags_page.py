@@ -188,11 +188,13 @@ def test_on_a_phone_nothing_is_cut_off_and_touch_finds_its_targets(
     page = review(site, log_in, "ada", color_scheme="dark", **phone)
     decide(page, other, "Withdraw", "Withdrawn from the corpus.")
     assert violations(page) + wider_than_window(page) == []
+    page.get_by_role("button", name="Menu").click()
     links = page.locator(".site-nav").get_by_role("link")
     outside = "all => all.filter(one => one.getBoundingClientRect().right > innerWidth).length"
     small = "all => all.filter(one => one.getBoundingClientRect().height < 44).length"
     assert links.evaluate_all(outside) == 0
     assert links.evaluate_all(small) == 0
+    page.keyboard.press("Escape")
     card(page, one).get_by_role("button", name=f"Enlarge image {one}").click()
     viewer = page.get_by_role("dialog")
     for name in ("Withdraw", "Clear", "Previous image", "Next image", "Close"):

@@ -53,6 +53,31 @@ PAGES = {
 }
 
 
+def test_queries_are_pages_of_fifty_with_filters(new_query, clients):
+    for number in range(51):
+        new_query(f"frog {number}", split="test" if number else "val")
+    reviewer = clients["reviewer"]
+    page = reviewer.get("/")
+    content = page.content.decode()
+    assert len(page.context["rows"]) == 50
+    assert 'href="?page=2"' in content
+    assert [row.query.query_id for row, _ in reviewer.get("/?page=2").context["rows"]] == [51]
+    last = reviewer.get("/?sort=-streak&page=2").content.decode()
+    assert 'href="?sort=-streak&amp;page=1"' in last
+    assert len(reviewer.get("/?split=val").context["rows"]) == 1
+    assert reviewer.get("/?page=3").status_code == 404
+
+
+def test_an_annotator_sees_each_query_once(query, clients):
+    annotator = clients["annotator"]
+    page = annotator.get("/")
+    assert [waiting.row.query for waiting in page.context["mine"]] == [query]
+    assert page.context["rows"] == []
+    found = annotator.get("/?search=toad")
+    assert not found.context["mine"]
+    assert [row.query for row, _ in found.context["rows"]] == [query]
+
+
 def test_each_role_gets_what_it_may(clients, query):
     given = {}
     for path in PAGES:

@@ -1,0 +1,1 @@
+"""What admins look after: jobs, backups and the settings in force."""
