@@ -18,13 +18,13 @@ class ReleaseForm(forms.Form):
     name = forms.CharField(
         max_length=Release._meta.get_field("name").max_length,
         label="Name",
-        help_text="A new name begins a benchmark; a name that is there makes its next version.",
+        help_text="A new name begins a benchmark; an existing name gets its next version.",
         widget=forms.TextInput(attrs={"list": "release-names", "autocomplete": "off"}),
     )
     benchmark = forms.ModelChoiceField(
         Benchmark.objects.filter(screening=False).order_by("name"),
         label="Benchmark",
-        help_text="Its completed queries go in. All versions of a name are of one.",
+        help_text="Its completed queries go in. All versions of a name are of the same benchmark.",
     )
     rerank_model = forms.ChoiceField(
         required=False,
@@ -40,7 +40,7 @@ class ReleaseForm(forms.Form):
         initial=Release.TestLabels.HIDDEN,
         required=False,
         label="Labels of the test split",
-        help_text="Hidden ones measure runs that weren’t tuned on them. It can’t be changed later.",
+        help_text="Nobody can tune a method on hidden labels. This can’t be changed later.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -503,7 +503,8 @@ def _source_path(files: Path) -> Path:
                 return usable[0]
             names = ", ".join(entry.name for entry in listed[:5])
             raise ImportRefused(
-                folder.name, f"It holds several tables ({names}); upload it with one of them."
+                folder.name,
+                f"It holds several tables ({names}). Leave only the one that lists the images.",
             )
         folders = [entry for entry in entries if entry.is_dir()]
         subfolders = [path for entry in folders for path in entry.iterdir() if path.is_dir()]
