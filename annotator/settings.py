@@ -104,6 +104,10 @@ SECOND_OPINION_NEGATIVE = env.share("SECOND_OPINION_NEGATIVE", 0.02, zero=True)
 # Of labels on species in look-alike groups, where the query is of the supercategory Species.
 SECOND_OPINION_LOOKALIKE = env.share("SECOND_OPINION_LOOKALIKE", 0.1, zero=True)
 SECOND_OPINION_BOUNDARY = env.number("SECOND_OPINION_BOUNDARY", 50, minimum=0, maximum=10_000)
+# A query gets at least so many where it has the labels, and at most this share of its labels or the
+# least number, whichever is larger.
+SECOND_OPINION_LEAST = env.number("SECOND_OPINION_LEAST", 10, minimum=0, maximum=10_000)
+SECOND_OPINION_MOST = env.share("SECOND_OPINION_MOST", 0.15, zero=True)
 # Among so many of these one is a check, whose answer a reviewer has given; 0 for no checks.
 GOLD_EVERY = env.number("GOLD_EVERY", 40, minimum=0, maximum=10_000)
 HAND_IN_RULE = env.text("HAND_IN_RULE", DEFAULT_RULE)

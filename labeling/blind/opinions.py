@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import QuerySet
 
 from core.access import Role
 from core.errors import Conflict
@@ -17,7 +18,7 @@ from core.sql import fetch_all
 from labeling.audits.draws import KEY_BYTES, draw_number
 from labeling.blind.items import blind_item, known_images_mix
 from labeling.blind.models import MarkedCheck, OpinionKey
-from labeling.blind.opinion_draws import FirstLabel, choose_labels
+from labeling.blind.opinion_draws import FirstLabel, OpinionShares, choose_labels
 from labeling.blind.selectors import blind_queue
 from labeling.candidates.models import Candidate
 from labeling.candidates.services import lock_query
@@ -63,18 +64,28 @@ def opinions_draw(*, query: Query) -> None:
 
     An image that several people judged has more than one opinion already, and a person who is
     unsure asks for a review. A choice is never undone. A query that is reopened, labeled on and
-    submitted again gets more by the same hash, but no second boundary.
+    submitted again gets more by the same hash, as far as the ceiling leaves room, but no second
+    boundary.
     """
     setting = query.benchmark.setting
-    shares = (setting("SECOND_OPINION_POSITIVE"), setting("SECOND_OPINION_NEGATIVE"))
     about_species = supercategory_of(query.category) == "Species"
-    lookalike = setting("SECOND_OPINION_LOOKALIKE") if about_species else 0.0
+    shares = OpinionShares(
+        positive=setting("SECOND_OPINION_POSITIVE"),
+        negative=setting("SECOND_OPINION_NEGATIVE"),
+        lookalike=setting("SECOND_OPINION_LOOKALIKE") if about_species else 0.0,
+    )
     count = setting("SECOND_OPINION_BOUNDARY")
-    if not (any(shares) or lookalike or count):
+    if not (shares.positive or shares.negative or shares.lookalike or count):
         return
-    rows = fetch_all(_FIRST, {"query": query.pk, "list": query.current_list_id})
     before = query.blind_items.filter(kind=SECOND_OPINIONS.name, only_for=None)
     known = dict(before.values_list("image", "boundary"))
+    rows = [
+        row
+        for row in fetch_all(_FIRST, {"query": query.pk, "list": query.current_list_id})
+        if row[0] not in known
+    ]
+    least = setting("SECOND_OPINION_LEAST")
+    most = max(least, int(setting("SECOND_OPINION_MOST") * (len(rows) + len(known))))
     people = {image_id: person for image_id, person, *_ in rows}
     relevant = {image_id: positive for image_id, _, positive, *_ in rows}
     choices = choose_labels(
@@ -84,10 +95,11 @@ def opinions_draw(*, query: Query) -> None:
         ],
         key=opinion_key_ensure(query=query),
         query_id=query.query_id,
-        positive=shares[0],
-        negative=shares[1],
-        lookalike=lookalike,
+        shares=shares,
         boundary=0 if any(known.values()) else count,
+        least=0 if known else least,
+        most=max(most - len(known), 0),
+        threshold=_threshold(before, shares),
     )
     BlindItem.objects.bulk_create(
         blind_item(
@@ -100,8 +112,21 @@ def opinions_draw(*, query: Query) -> None:
             boundary=choice.boundary,
         )
         for choice in choices
-        if choice.image_id not in known
     )
+
+
+def _threshold(before: QuerySet[BlindItem], shares: OpinionShares) -> float:
+    """The threshold of the earlier draws, 1 where there was none: a label that they passed over
+    must not be drawn later, or it would count for more than one label.
+    """
+    ratios = [1.0]
+    drawn = before.filter(probability__isnull=False)
+    facts = drawn.values_list("probability", "relevance", "image__species__lookalike_group")
+    for probability, relevance, group in facts:
+        share = shares.of(relevant=relevance == Relevance.RELEVANT, lookalike=bool(group))
+        # The label at the threshold itself is passed over, whatever a division rounds to.
+        ratios.append(probability / share * (1 - 1e-12) if share else 0.0)
+    return min(ratios)
 
 
 @transaction.atomic

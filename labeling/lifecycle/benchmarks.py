@@ -48,6 +48,8 @@ SETTING_FIELDS: dict[str, Callable[[], forms.Field]] = {
     "SECOND_OPINION_NEGATIVE": lambda: share_field(label="Second opinions, share of not relevant"),
     "SECOND_OPINION_LOOKALIKE": lambda: share_field(label="Second opinions, share of look-alikes"),
     "SECOND_OPINION_BOUNDARY": lambda: _count(label="Second opinions between the two"),
+    "SECOND_OPINION_LEAST": lambda: _count(label="Second opinions a query, at least"),
+    "SECOND_OPINION_MOST": lambda: share_field(label="Second opinions a query, largest share"),
     "GOLD_EVERY": lambda: _count(label="Second opinions to a check"),
     "POOL_MODELS": lambda: SimpleArrayField(
         forms.CharField(max_length=300), label="Models of the candidate lists"

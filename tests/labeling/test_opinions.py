@@ -36,6 +36,7 @@ NO, YES = "not_relevant", "relevant"
 def shares(settings) -> None:
     settings.SECOND_OPINION_POSITIVE, settings.SECOND_OPINION_NEGATIVE = 0.75, 0.25
     settings.SECOND_OPINION_BOUNDARY, settings.GOLD_EVERY = BOUNDARY, 4
+    settings.SECOND_OPINION_LEAST, settings.SECOND_OPINION_MOST = 0, 1.0
 
 
 @pytest.fixture
@@ -118,6 +119,31 @@ def test_a_submission_chooses_once_and_only_what_one_annotator_has_judged(
     submit(query, admin)
     new = set(range(JUDGED, IMAGES))
     assert numbers(query) == before | by_hash(new, 0.75)
+
+
+def test_a_small_query_asks_for_few_and_a_grown_one_for_no_more_than_its_share(
+    query, annotator, admin, settings
+):
+    settings.SECOND_OPINION_LEAST, settings.SECOND_OPINION_MOST = 5, 0.12
+    settings.SECOND_OPINION_BOUNDARY = 50
+    submit(query, annotator)
+    before = numbers(query)
+    assert len(before) == 12 == int(0.12 * JUDGED)
+    drawn = numbers(query, probability__isnull=False)
+    ratios = {
+        one.probability / (0.75 if one.relevance == YES else 0.25)
+        for one in BlindItem.objects.filter(probability__isnull=False)
+    }
+    assert len(drawn) == 12
+    assert len({round(ratio, 9) for ratio in ratios}) == 1
+    assert max(ratios) < 1
+    assert left_open(query)[-1].text == "12 images wait for a second opinion."
+    query_transition(query=query, to_state="open", by=admin)
+    judge(query, annotator, range(JUDGED, IMAGES), YES)
+    submit(query, admin)
+    later = numbers(query) - before
+    assert later <= set(range(JUDGED, IMAGES))
+    assert len(before | later) <= int(0.12 * IMAGES)
 
 
 def test_another_person_judges_and_what_differs_goes_to_review(
