@@ -99,7 +99,7 @@ ACTIONS: Final = (
     Action("comments", "Comments on the image", "Panels", "both", ("c",)),
     Action("reference", "Reference", "Panels", "both", ("e",)),
     Action("filters", "Filters", "Panels", "both", ("/",)),
-    Action("stop_panel", "Where you stand", "Panels", "both", ("p",)),
+    Action("stop_panel", "Progress, and handing in", "Panels", "both", ("p",)),
     Action("keys_help", "All keys", "Panels", "both", ("?",)),
 )  # fmt: skip
 SIGNS: Final = {

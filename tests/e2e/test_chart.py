@@ -37,6 +37,9 @@ def test_chart_and_strip_follow_every_label_and_lead_back(
     known = tiles.candidates(site, "ann", query)
     page = log_in("ann")
     open_label_page(page, site, query)
+    expect(page.locator("[data-chart] svg")).to_be_hidden()
+    with page.expect_response(lambda answer: '"details":true' in (answer.request.post_data or "")):
+        page.get_by_text("Details", exact=True).click()
     chart_says(page, "Nothing is labeled yet.", judged=0, relevant=0, rank=1)
     strip = page.locator("[data-last-judged]")
     expect(strip).to_contain_text("Your last judgments will be here.")
@@ -95,6 +98,8 @@ def test_chart_and_strip_follow_every_label_and_lead_back(
     assert set(sources) <= {known[rank]["thumbnail_url"] for rank in (1, 2, 3, 4, 5, 7)}
     wait_painted(page, 4)
 
+    # The details are as they were left.
+    page.locator("[data-chart] svg").scroll_into_view_if_needed()
     place = box(page.locator("[data-chart] svg"))
     middle = (place["x"] + place["width"] / 2, place["y"] + 60)
     page.mouse.move(*middle)

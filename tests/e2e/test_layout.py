@@ -115,7 +115,6 @@ def test_a_list_is_labeled_to_its_end_with_a_thumb_at_360_pixels(
     page.get_by_role("button", name="Info").tap()
     expect(side).to_be_in_viewport()
     expect(side.locator("[data-show=license]")).not_to_be_empty()
-    page.get_by_role("tab", name="Reference").tap()
     expect(side).to_contain_text(guidelines)
     page.get_by_role("button", name="Close the information").tap()
     expect(side).not_to_be_in_viewport()

@@ -32,7 +32,7 @@ def test_before_the_rule_is_met_it_says_what_is_open_and_handing_in_needs_a_note
     page = log_in("ann")
     open_label_page(page, site, query)
     panel = open_panel(page)
-    expect(panel.get_by_role("heading")).to_have_text("Where you stand")
+    expect(panel.get_by_role("heading")).to_have_text("Progress")
     expect(panel.locator("[data-stop-verdict]")).to_have_text(
         "Not yet: 74 more negatives in a row needed."
     )
@@ -63,6 +63,7 @@ def test_before_the_rule_is_met_it_says_what_is_open_and_handing_in_needs_a_note
     )
     expect(panel.get_by_label("Why hand in now?")).to_be_focused()
     assert state(site, query) == "open"
+    expect(panel.locator(".primary")).to_have_text("Continue labeling")
     panel.get_by_label("Why hand in now?").fill("Only two of them exist.")
     panel.get_by_role("button", name="Hand in").click()
     expect(page.get_by_role("heading", name="Queries")).to_be_visible()
@@ -82,7 +83,12 @@ def test_it_opens_once_when_the_rule_is_met_and_again_after_it_was_unmet(
     expect(panel.get_by_role("heading")).to_have_text("The stop rule is met")
     assert rules(panel)["Negatives in a row"] == ("110 of 100", True)
     assert tiles.ranks(page)[0] == 111
-    page.keyboard.press("n")  # keys label nothing while the question stands
+    # Keys neither label nor answer while the question stands, not even the one for the next page.
+    for key in ("Enter", "Space", "n"):
+        page.keyboard.press(key)
+    expect(panel).to_be_visible()
+    assert state(site, query) == "open"
+    expect(panel.locator(".primary")).to_have_text("Hand in")
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
     tiles.wait_stored(site, "ann", query, list(all_not(1, 110).items()))
@@ -104,8 +110,13 @@ def test_it_opens_once_when_the_rule_is_met_and_again_after_it_was_unmet(
     expect(panel).to_be_hidden()
     press(page, "r")
     expect(page.locator("[data-show=streak]").first).not_to_have_text("111")
+    # Where the streak is, one hands in once it is long enough.
+    beside = page.locator(".meters").get_by_role("button", name="Hand in")
+    expect(beside).to_be_hidden()
     page.keyboard.press("z")
     expect(panel).to_be_visible()
+    page.keyboard.press("Escape")
+    beside.click()
     expect(panel.locator("[data-stop-early]")).to_be_hidden()
     panel.get_by_role("button", name="Hand in").click()
     expect(page.get_by_role("heading", name="Queries")).to_be_visible()

@@ -224,13 +224,20 @@ function mountTabs(studio, side) {
       choose(next.dataset.tab).focus();
     });
   }
-  select(studio.preferences.get("side_tab", "chart"));
+  select(studio.preferences.get("side_tab"));
   studio.on("ready", () => {
     // The guidelines come first for whoever starts a query.
     const starts = studio.listed && !studio.store.progress.judged;
     if (side.dataset.guidelines !== undefined && starts) select("reference");
   });
   return select;
+}
+
+/** The details stay open or folded as the person left them. */
+function mountDetails({ preferences }, side) {
+  const details = side.querySelector("[data-details]");
+  details.open = preferences.get("details", false);
+  details.addEventListener("toggle", () => preferences.set("details", details.open));
 }
 
 /** On phones the column is a sheet over the lower part of the window. */
@@ -256,9 +263,11 @@ function mountSide(studio) {
   const side = studio.root.querySelector("[data-side]");
   mountInfo(studio);
   const select = mountTabs(studio, side);
+  mountDetails(studio, side);
   const sheet = mountSheet(studio, side);
   studio.on("panel", (name) => {
     select(name);
     sheet(true);
+    side.querySelector(`[data-panel="${name}"]`)?.scrollIntoView({ block: "nearest", behavior: "instant" });
   });
 }

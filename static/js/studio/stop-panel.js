@@ -59,11 +59,12 @@ class StopPanel {
     });
   }
 
-  open() {
+  /** @param {HTMLElement} first what gets the focus */
+  open(first = this.#button("continue")) {
     if (this.dialog.open || !this.store.size) return;
     this.#say("");
     this.#fill();
-    this.openDialog(this.#button("continue"));
+    this.openDialog(first);
     this.#read();
   }
 
@@ -77,14 +78,17 @@ class StopPanel {
     const { occasion } = this;
     const { exhausted } = this.store.progress.stop;
     const continued = sessionStorage.getItem(this.key) === occasion;
-    this.studio.root.toggleAttribute("data-stop-met", occasion === "met");
+    const met = occasion === "met";
+    this.studio.root.toggleAttribute("data-stop-met", met);
+    this.studio.root.querySelector("[data-rule-met]").hidden = !met || this.studio.closed !== "";
     if (!occasion) sessionStorage.removeItem(this.key);
     if (this.dialog.open) this.#fill();
     if (!occasion || exhausted || continued || this.studio.closed || this.opening) return;
     this.opening = true;
     queueMicrotask(() => {
       this.opening = false;
-      if (!this.studio.blocked && this.occasion) this.open();
+      // On no button, which the next press of the key that labels would activate.
+      if (!this.studio.blocked && this.occasion) this.open(this.dialog.querySelector("[data-stop-title]"));
     });
   }
 
@@ -117,7 +121,7 @@ class StopPanel {
     const { rule } = this;
     const title = progress.stop.exhausted
       ? "The list is exhausted"
-      : { met: "The stop rule is met", pause: "A place to pause", "": "Where you stand" }[this.occasion];
+      : { met: "The stop rule is met", pause: "A place to pause", "": "Progress" }[this.occasion];
     this.dialog.querySelector("[data-stop-title]").textContent = title;
     this.dialog.toggleAttribute("data-met", rule.met);
     this.dialog.querySelector("[data-stop-verdict]").textContent = this.studio.closed || verdict(rule, progress);
@@ -167,11 +171,15 @@ class StopPanel {
     const may = this.detail?.transitions ?? (this.studio.closed ? [] : ["submitted"]);
     const handIn = this.#button("hand-in");
     handIn.hidden = !may.includes("submitted");
-    handIn.classList.toggle("primary", !pause);
-    this.dialog.querySelector("[data-stop-audit]").classList.toggle("primary", pause);
     const complete = this.#button("complete");
     complete.hidden = !may.includes("complete");
-    complete.classList.toggle("primary", handIn.hidden);
+    const audit = this.dialog.querySelector("[data-stop-audit]");
+    const done = handIn.hidden && !complete.hidden ? complete : handIn;
+    const unmet = pause ? audit : this.#button("continue");
+    const primary = met || this.studio.closed ? done : unmet;
+    for (const button of [handIn, complete, audit, this.#button("continue")]) {
+      button.classList.toggle("primary", button === primary);
+    }
     this.#button("extend").hidden = this.studio.closed !== "" || remaining > 0 || list.size >= list.total;
     this.dialog.querySelector("[data-stop-early]").hidden = met || handIn.hidden;
     this.dialog.querySelector("[data-stop-give-up]").hidden = handIn.hidden;

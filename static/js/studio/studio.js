@@ -158,7 +158,7 @@ export class Studio {
     if (this.closed) this.say(`Not labeled: ${this.closed}`);
   }
 
-  /** Shows a panel of the side column: "info", "chart" or "reference". */
+  /** Shows a panel of the side column: "reference" or another of its tabs. */
   openPanel(name) {
     this.emit("panel", name);
   }
