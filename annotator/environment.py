@@ -45,7 +45,7 @@ class Environment:
         if not path:
             return value or default
         if value:
-            raise BadSetting(f"{name} and {name}_FILE are both set: leave one of them.")
+            raise BadSetting(f"{name} and {name}_FILE are both set: remove one of them.")
         try:
             return Path(path).read_text(encoding="utf-8").strip() or default
         except (OSError, UnicodeDecodeError) as error:

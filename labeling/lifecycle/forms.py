@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Any, Final
 
 from django import forms
@@ -17,11 +18,24 @@ from labeling.lifecycle.benchmarks import setting_fields
 from labeling.lifecycle.imports import LARGEST_UPLOAD
 from labeling.lifecycle.services import QUERY_FIELDS
 from labeling.lifecycle.team import MOST_WANTED
+from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Assignment, Benchmark, Query
 from retrieval.corpus.models import Species
 from retrieval.species.selectors import species_resolve
 
 _KEPT: Final = "query-import"
+_USUAL_RULE: Final = "usual"
+_OTHER_RULE: Final = "other"
+#: The rules for handing in that a form offers, as they are stored, each with its sentence.
+_RULES: Final = {
+    "streak or exhausted": "Streak: enough images in a row are not relevant, or the whole list is "
+    "labeled.",
+    "certificate:0.9": "Certificate: audits show that at least 90 % of the relevant images were "
+    "found.",
+    "streak and certificate:0.9 or exhausted": "Streak and certificate: enough images in a row are "
+    "not relevant, and audits show that at least 90 % were found; or the whole list is labeled.",
+    "exhausted": "Whole list: every image of the candidate list is labeled.",
+}
 
 
 class SpeciesForm(forms.Form):
@@ -65,12 +79,29 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
 
     #: What stays as it is where nothing is sent; a new query gets the next free number.
     OPTIONAL: Final = ("query_id", "order", "benchmark")
+    #: What few queries need: folded unless one of them has an error or isn't as usual.
+    MORE: Final = (
+        "split", "query_id", "order", "grades", "scientific_terms", "rule_choice", "hand_in_rule",
+    )  # fmt: skip
+    species_names = None  # type: ignore[assignment]  # the picker takes a list of names
 
     text = forms.CharField(
         strip=False,
         max_length=500,
         label="Query text",
         help_text="What an image must show, for example “a mongoose standing upright alert”.",
+    )
+    category = forms.ChoiceField(
+        choices=[
+            ("", "Choose one"),
+            *(
+                (supercategory, [(category, category) for category in those])
+                for supercategory, those in groupby(CATEGORIES, CATEGORIES.__getitem__)
+            ),
+        ]
+    )
+    rule_choice = forms.ChoiceField(
+        required=False, widget=forms.RadioSelect, label="Rule for handing in"
     )
 
     class Meta:
@@ -79,7 +110,7 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
         labels = {
             "query_id": "Query number",
             "scientific_terms": "Uses terms that only an expert knows",
-            "hand_in_rule": "Rule for handing in",
+            "hand_in_rule": "The other rule",
         }
         help_texts = {
             "query_id": "The number in the CSV files. Leave it empty for the next free one.",
@@ -98,9 +129,16 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
             del self.fields["benchmark"]
         self.fields["hand_in_rule"].help_text = (
             "Streak, certificate:0.9 (a recall that audits certify) or exhausted, joined by “and” "
-            f"or “or”. Leave it empty for the usual: "
-            f"{self.instance.benchmark.setting('HAND_IN_RULE')}."
+            "or “or”."
         )
+        usual = self.instance.benchmark.setting("HAND_IN_RULE")
+        self.fields["rule_choice"].choices = [  # type: ignore[attr-defined]
+            (_USUAL_RULE, f"As usual here: {usual}."),
+            *_RULES.items(),
+            (_OTHER_RULE, "Another rule"),
+        ]
+        rule = self.instance.hand_in_rule or _USUAL_RULE
+        self.initial["rule_choice"] = rule if rule in (_USUAL_RULE, *_RULES) else _OTHER_RULE
         self.fields["split"] = forms.ChoiceField(
             choices=[("", "To be drawn"), *Query.Split.choices],
             required=False,
@@ -119,7 +157,25 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
         for name in self.OPTIONAL:
             if name in cleaned and cleaned[name] in (None, ""):
                 cleaned[name] = getattr(self.instance, name)
+        choice = cleaned.get("rule_choice")
+        if choice == _OTHER_RULE and not cleaned.get("hand_in_rule", "").strip():
+            self.add_error("hand_in_rule", "Write the rule.")
+        elif choice in (_USUAL_RULE, *_RULES):
+            cleaned["hand_in_rule"] = "" if choice == _USUAL_RULE else choice
         return cleaned
+
+    def more_open(self) -> bool:
+        """Whether a field of MORE has an error or isn't as usual."""
+        usual = {
+            "query_id": self.instance.query_id,
+            "order": Query.Order.CLIP,
+            "rule_choice": _USUAL_RULE,
+        }
+        fields = [self[name] for name in self.MORE]
+        return any(
+            field.errors or str(field.value() or "") not in ("", str(usual.get(field.name)))
+            for field in fields
+        )
 
 
 class BenchmarkForm(SpeciesForm):

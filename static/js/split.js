@@ -1,13 +1,14 @@
-/** The draw of splits: what was previewed can't be applied once a field has changed. */
-const form = document.querySelector("[data-draw]");
-const apply = document.querySelector("[data-draw-apply]");
+/** Lets only the draw that was shown be applied: with another field it must be previewed again. */
 
+const form = document.querySelector("[data-split-form]");
+const apply = document.querySelector("[data-split-apply]");
+const state = document.querySelector("[data-split-state]");
 if (apply) {
-  const status = document.querySelector("[data-draw-status]");
-  const said = status.textContent;
-  const shown = new URLSearchParams(new FormData(form)).toString();
+  const chosen = () => new URLSearchParams(new FormData(form)).toString();
+  const shown = chosen();
+  const unchanged = state.textContent;
   form.addEventListener("input", () => {
-    apply.disabled = new URLSearchParams(new FormData(form)).toString() !== shown;
-    status.textContent = apply.disabled ? "A field has changed: preview the draw again." : said;
+    apply.disabled = chosen() !== shown;
+    state.textContent = apply.disabled ? "The fields have changed: preview the draw again first." : unchanged;
   });
 }

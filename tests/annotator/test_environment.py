@@ -32,7 +32,7 @@ def test_a_value_comes_from_a_file(tmp_path):
     file.write_text(" secret\n")
     assert Environment({"X_FILE": str(file)}).text("X") == "secret"
     assert Environment({"X_FILE": " "}).text("X", "default") == "default"
-    with pytest.raises(BadSetting, match=r"X and X_FILE are both set: leave one of them."):
+    with pytest.raises(BadSetting, match=r"X and X_FILE are both set: remove one of them."):
         Environment({"X": "1", "X_FILE": str(file)}).text("X")
     with pytest.raises(BadSetting, match=r"gone can't be read: No such file or directory."):
         Environment({"X_FILE": str(tmp_path / "gone")}).text("X")

@@ -42,7 +42,7 @@ def chips(page: Page) -> list[str]:
 
 def add(page: Page, names: list[str]) -> None:
     """`fill` types what it fills in, which takes seconds for thousands of lines."""
-    field = page.get_by_label("Names, one a line")
+    field = page.get_by_label("Names, one on each line")
     field.evaluate("(field, text) => { field.value = text; }", "\n".join(names))
     page.get_by_role("button", name="Add these").click()
 
@@ -208,7 +208,7 @@ def test_by_touch_on_a_narrow_phone(site: Site, log_in: Callable[..., Page]) -> 
     page.locator(".chip-card .button", has_text="Family").tap()
     expect(page.locator(".chip")).to_have_count(3)
     page.get_by_role("button", name="Paste a list").tap()
-    page.get_by_label("Names, one a line").fill("Rose Stilt\nNessie\nhoper mos")
+    page.get_by_label("Names, one on each line").fill("Rose Stilt\nNessie\nhoper mos")
     page.get_by_role("button", name="Add these").tap()
     expect(page.locator(".picker-missing li")).to_have_count(2)
     look("report")

@@ -137,5 +137,21 @@ def test_a_query_gets_its_rule_by_form_and_api(query, admin, admin_api, clients)
     assert clients["admin"].post(edit, form | {"hand_in_rule": ""}).status_code == 302
     query.refresh_from_db()
     assert query.hand_in_rule == ""
+    # A rule is chosen among the usual ones, or written.
+    chosen = "streak and certificate:0.9 or exhausted"
+    for sent, stored in (
+        ({"rule_choice": chosen}, chosen),
+        ({"rule_choice": "exhausted", "hand_in_rule": "streak"}, "exhausted"),
+        ({"rule_choice": "other", "hand_in_rule": "certificate:0.80"}, "certificate:0.8"),
+    ):
+        assert clients["admin"].post(edit, form | sent).status_code == 302
+        query.refresh_from_db()
+        assert query.hand_in_rule == stored
+        page = clients["admin"].get(edit)
+        assert page.context["form"]["rule_choice"].value() == sent["rule_choice"]
+        assert "<details open>" in page.content.decode()
+    new = clients["admin"].get("/queries/new/").content.decode()
+    assert "<details>" in new
+    assert '<optgroup label="Behavior">' in new
     made = query_create(text="a newt", category="Species ID", created_by=admin)
     assert made.hand_in_rule == ""
