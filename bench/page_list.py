@@ -45,6 +45,11 @@ _PAGES: Final = {
       Account                            /account/
       Password                           /account/password/
       Search                             /search/
+      Images of a species                /search/?species={species}
+      Images of a species, more          /search/?species={species}&after={image}
+      Images of a data set               /search/?dataset=rows
+      Images of a data set, more         /search/?dataset=rows&after={image}
+      Image of an annotator              /images/{image}/
       Corpus                             /corpus/
       Corpus, page 3                     /corpus/?page=3
       Corpus, species found              /corpus/?species={name}
@@ -78,7 +83,11 @@ _PAGES: Final = {
       API: images of runs                /api/queries/{query}/requested/
       API: reference                     /api/queries/{query}/reference/
       API: preferences                   /api/preferences/labeling/
+      API: data sets                     /api/data-sets/
+      API: images of a species           /api/images/?species={species}
+      API: images of a data set          /api/images/?dataset=rows
       API: image                         /api/images/{image}/
+      API: labels of an image            /api/images/{image}/labeling/
       API: flags of an image             /api/images/{image}/flags/
       API: species                       /api/species/
       API: species picker                /api/species/?search={name}
@@ -104,6 +113,9 @@ _PAGES: Final = {
       Labeling of a person               /people/{annotator}/labeling/
       Simulations                        /simulations/
       Evaluation of a model              /releases/{release}/evaluate/
+      Image                              /images/{image}/
+      API: labels of any image           /api/images/{image}/labeling/
+      API: releases of an image          /api/images/{image}/releases/
       Flagged images                     /flags/
       Withdrawn images                   /flags/?state=withdrawn
       Near-duplicates                    /duplicates/
@@ -154,6 +166,8 @@ _PAGES: Final = {
       Simulation                         /simulations/{simulation}/
       Simulation, as CSV                 /simulations/{simulation}/figures.csv
       Takedown                           /take-down/{image}/
+      Removal of a data set              /data-sets/remove/?dataset=rows
+      API: removal of a data set         /api/data-sets/removal/?dataset=rows
       Metrics                            /metrics
       API: jobs                          /api/jobs/
       API: backups                       /api/backups/

@@ -6,7 +6,7 @@ a benchmark `labeling.lifecycle.benchmarks.SETTING_FIELDS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,9 +72,24 @@ class SnapshotTable(NamedTuple):
     """Those of a benchmark, by query id."""
 
 
+class ImageUse(NamedTuple):
+    """Rows or files that name images, which are not removed while they do."""
+
+    words: str
+    """What they are, in the plural."""
+    names_any: Callable[[Sequence[int]], bool]
+    """Whether any of the images with these ids is named."""
+
+
 LINKS: list[tuple[LinkPlace, Callable[..., Link | None]]] = []
 QUERY_PANELS: list[Callable[[Any, Any], str | None]] = []
 """Each takes a request and a query, and returns a card of the query's page, safe HTML, or None."""
+IMAGE_USES: list[ImageUse] = []
+"""Later apps on the street add theirs too."""
+IMAGE_PANELS: list[Callable[[Any, Any], str | None]] = []
+"""Each takes a request and an image that its user may see, and returns a card of the image's page,
+safe HTML with nothing that the user may not know, or None. Later apps on the street add theirs too.
+"""
 QUERY_TASKS: list[QueryTask] = []
 CONFUSIONS: list[Confusions] = []
 SNAPSHOT_FACTS: list[Callable[[], dict[str, Any]]] = []
@@ -86,6 +101,11 @@ BACKUP_FOLDERS: list[BackupFolder] = []
 def links(place: LinkPlace, *about: Any) -> list[Link]:
     """The links of all extras at a place; `about` is what their functions take."""
     return [link for at, make in LINKS if at is place and (link := make(*about))]
+
+
+def image_panels(request: Any, image: Any) -> list[str]:
+    """The cards of later apps and extras on an image's page."""
+    return [card for panel in IMAGE_PANELS if (card := panel(request, image))]
 
 
 def query_panels(request: Any, query: Any) -> list[str]:

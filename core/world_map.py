@@ -16,6 +16,7 @@ from core.geo_grid import CELL
 SOUTH, NORTH = -60, 84
 LARGEST_DOT: Final = 4.5
 SMALLEST_DOT: Final = 1.1
+PLACE_DOT: Final = 3.5
 
 
 def dots(cells: Sequence[Sequence[int]], *, label: str) -> SafeString:
@@ -23,11 +24,30 @@ def dots(cells: Sequence[Sequence[int]], *, label: str) -> SafeString:
     `static/img/world.svg` (Natural Earth); `cells`: (south, west, count), the largest first.
     """
     largest = cells[0][2]
-    circles = []
-    for south, west, count in cells:
-        radius = max(LARGEST_DOT * math.sqrt(count / largest), SMALLEST_DOT)
-        x, y = west + CELL / 2, -max(south + CELL / 2, SOUTH + CELL / 2)
-        circles.append(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:.2f}"/>')
+    return _world_map(
+        [
+            (
+                max(south + CELL / 2, SOUTH + CELL / 2),
+                west + CELL / 2,
+                max(LARGEST_DOT * math.sqrt(count / largest), SMALLEST_DOT),
+            )
+            for south, west, count in cells
+        ],
+        label,
+    )
+
+
+def place_dot(latitude: float, longitude: float, *, label: str) -> SafeString:
+    """One dot at a place, on the map of `dots`."""
+    return _world_map([(min(max(latitude, SOUTH), NORTH), longitude, PLACE_DOT)], label)
+
+
+def _world_map(places: Sequence[tuple[float, float, float]], label: str) -> SafeString:
+    """Dots on the map; `places`: (latitude, longitude, radius in degrees)."""
+    circles = (
+        f'<circle cx="{longitude:g}" cy="{-latitude:g}" r="{radius:.2f}"/>'
+        for latitude, longitude, radius in places
+    )
     return mark_safe(
         f'<svg role="img" aria-label="{escape(label)}" class="world-map" '
         f'viewBox="-180 {-NORTH} 360 {NORTH - SOUTH}">'

@@ -4,6 +4,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from labeling.api import QueryViewSet
+from labeling.images.api import ImageInLabelingView
 from labeling.judging.blind import BLIND_KINDS
 from labeling.studio.blind import BlindDrawsView, BlindQueueView
 from labeling.studio.preferences import LabelingPreferencesView
@@ -13,6 +14,7 @@ router.register("queries", QueryViewSet, basename="api-query")
 
 urlpatterns = [
     *router.urls,
+    path("images/<id:pk>/labeling/", ImageInLabelingView.as_view(), name="api-image-labeling"),
     path(
         "preferences/labeling/",
         LabelingPreferencesView.as_view(),

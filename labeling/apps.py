@@ -4,6 +4,8 @@ from importlib import import_module
 
 from django.apps import AppConfig
 
+from core.registries import IMAGE_PANELS, IMAGE_USES
+
 
 class LabelingConfig(AppConfig):
     """The labeling app."""
@@ -12,5 +14,10 @@ class LabelingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register this app's job handlers."""
+        """Register this app's job handlers, its card on an image's page, and what names images."""
+        from labeling.images.uses import USES
+        from labeling.images.views import image_panel
+
         import_module("labeling.job_handlers")
+        IMAGE_PANELS.append(image_panel)
+        IMAGE_USES.extend(USES)

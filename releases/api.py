@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponseBase
+from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
     OpenApiParameter,
@@ -20,6 +21,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
+from rest_framework.views import APIView
 
 from core.access import Role, require_evaluator, require_role
 from core.api.fields import IdField, TextField, TruthField
@@ -30,6 +32,7 @@ from releases.access import labels_visible_to
 from releases.downloads import archive_response, file_response
 from releases.making import services
 from releases.models import Release
+from retrieval.corpus.models import Image
 
 
 class ReleaseFileSerializer(serializers.Serializer[Any]):
@@ -276,3 +279,29 @@ class ReleaseViewSet(
     def archive(self, request: Request, pk: int) -> HttpResponseBase:
         """All files of a release that you may have, in one ZIP archive, or a redirect to it."""
         return archive_response(request, self.get_object())
+
+
+class ReleaseOfImageSerializer(serializers.ModelSerializer[Release]):
+    """A release that has an image."""
+
+    class Meta:
+        model = Release
+        fields = ("id", "name", "version", "made_at")
+        read_only_fields = fields
+
+
+class ReleasesOfImageSerializer(serializers.Serializer[Any]):
+    """The made releases that have an image, the newest first."""
+
+    results = ReleaseOfImageSerializer(many=True)
+
+
+class ReleasesOfImageView(APIView):
+    """The releases of an image."""
+
+    @extend_schema(operation_id="images_releases", responses=ReleasesOfImageSerializer)
+    def get(self, request: Request, pk: int) -> Response:
+        """List the made releases that have an image in a pair or a fixed list (reviewers)."""
+        require_role(request.user, Role.REVIEWER)
+        releases = selectors.releases_of_image(get_object_or_404(Image, pk=pk))
+        return Response(ReleasesOfImageSerializer({"results": releases}).data)

@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from core.registries import IMAGE_PANELS, IMAGE_USES, ImageUse
+
 
 class ReleasesConfig(AppConfig):
     """Django's configuration of releases."""
@@ -10,5 +12,12 @@ class ReleasesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the kinds of long work that this app does."""
+        """Register the kinds of long work that this app does, its card on an image's page, and that
+        releases name images.
+        """
         from releases import job_handlers  # noqa: F401
+        from releases.selectors import releases_name
+        from releases.views import image_panel
+
+        IMAGE_PANELS.append(image_panel)
+        IMAGE_USES.append(ImageUse("releases", releases_name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import floor
 from pathlib import Path
@@ -29,6 +30,7 @@ from releases.formats.registry import all_formats
 from releases.models import Release
 from releases.snapshot.release_certificate import ReleaseCertificate
 from releases.snapshot.snapshot import Snapshot
+from retrieval.corpus.models import Image
 
 #: The formats' keys of files that no format wrote.
 SNAPSHOT_KEY = "snapshot"
@@ -168,6 +170,23 @@ def snapshot_for(user: Any, release: Release) -> Snapshot | None:
     if labels_visible_to(user, release, "test"):
         return snapshot
     return snapshot.open if snapshot.open is not snapshot else None
+
+
+def releases_of_image(image: Image) -> list[Release]:
+    """The made releases that have an image in a pair or a fixed list, the newest first."""
+    return list(_releases_with([image.pk]))
+
+
+def releases_name(image_ids: Sequence[int]) -> bool:
+    """Whether a made release has any of these images."""
+    return any(_releases_with(image_ids))
+
+
+def _releases_with(image_ids: Sequence[int]) -> Iterator[Release]:
+    for release in Release.objects.made().defer(*LONG_FIELDS):
+        snapshot = Snapshot(release.snapshot_directory)
+        if snapshot.directory.is_dir() and snapshot.contained(image_ids):
+            yield release
 
 
 def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from core.access import Role, require_evaluator, require_role
+from core.access import Role, at_least, require_evaluator, require_role
 from core.pages import refusal_in_form, refusal_in_message
 from labeling.queries.benchmarks import benchmarks_shown
 from releases import selectors
@@ -16,6 +18,7 @@ from releases.difference.text import RUNS_RULE, runs_rows, runs_title, sentences
 from releases.downloads import archive_response, file_response
 from releases.forms import ReleaseForm
 from releases.making import labels, services
+from retrieval.corpus.models import Image
 
 
 @login_required
@@ -109,3 +112,13 @@ def release_archive(request: HttpRequest, pk: int) -> HttpResponseBase:
     """All files of a release that the person may have, in one archive."""
     require_evaluator(request.user)
     return archive_response(request, get_object_or_404(selectors.releases(), pk=pk))
+
+
+def image_panel(request: HttpRequest, image: Image) -> SafeString | None:
+    """The releases that have an image, for reviewers: others would learn which images of the test
+    split were judged.
+    """
+    if not at_least(request.user, Role.REVIEWER):
+        return None
+    context = {"releases": selectors.releases_of_image(image)}
+    return render_to_string("releases/_image_panel.html", context, request)

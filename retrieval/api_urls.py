@@ -5,6 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from retrieval.embedding.api import EmbeddingJobViewSet
 from retrieval.images.api import ImageViewSet
+from retrieval.removal.api import DatasetRemovalView, DatasetsView
 from retrieval.search.api import SearchView
 from retrieval.species.api import SpeciesViewSet
 
@@ -15,6 +16,8 @@ router.register("jobs", EmbeddingJobViewSet, basename="api-job")
 
 urlpatterns = [
     path("search/", SearchView.as_view(), name="api-search"),
+    path("data-sets/", DatasetsView.as_view(), name="api-datasets"),
+    path("data-sets/removal/", DatasetRemovalView.as_view(), name="api-dataset-removal"),
     path("flags/", ImageViewSet.as_view({"get": "flagged"}), name="api-flags"),
     path("", include(router.urls)),
 ]

@@ -11,6 +11,8 @@ from retrieval.embedding.services import (
 )
 from retrieval.ranking.matrices import KIND as PACK_KIND
 from retrieval.ranking.matrices import pack_step
+from retrieval.removal.services import KIND as REMOVAL_KIND
+from retrieval.removal.services import removal_step
 from retrieval.uploads.services import KIND as IMPORT_KIND
 from retrieval.uploads.services import PREVIEW_KIND, import_step, preview_step
 
@@ -19,3 +21,4 @@ job_handler(PREVIEW_KIND)(preview_step)
 job_handler(KIND)(embedding_step)
 job_handler(PARTICIPANT_KIND)(embedding_participant_step)
 job_handler(PACK_KIND)(pack_step)
+job_handler(REMOVAL_KIND)(removal_step)

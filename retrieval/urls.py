@@ -5,7 +5,8 @@ from django.urls import path
 from retrieval import views
 from retrieval.embedding.views import job
 from retrieval.flags.views import flags
-from retrieval.images.views import image
+from retrieval.images.views import image, image_page
+from retrieval.removal.views import dataset_remove
 from retrieval.search.views import search
 from retrieval.takedown.views import take_down
 from retrieval.uploads import views as uploads
@@ -16,10 +17,12 @@ urlpatterns = [
     path("flags/", flags, name="flags"),
     path("jobs/<id:pk>/", job, name="job"),
     path("take-down/<id:pk>/", take_down, name="take-down"),
+    path("data-sets/remove/", dataset_remove, name="dataset-remove"),
     path("import/", uploads.upload, name="upload"),
     path("import/<uuid:upload>/", uploads.upload_preview, name="upload-preview"),
     path("import/<uuid:upload>/unpack/", uploads.upload_unpack, name="upload-unpack"),
     path("import/<uuid:upload>/images/<int:number>/", uploads.upload_image, name="upload-image"),
     path("import/<uuid:upload>/files/", uploads.upload_piece, name="upload-piece"),
+    path("images/<id:pk>/", image_page, name="image-page"),
     path("images/<id:pk>/<str:version>.jpg", image, name="image"),
 ]

@@ -13,7 +13,7 @@ from core.access import Role, require_role
 from core.address_choices import chosen_page
 from core.jobs.selectors import jobs_visible_to
 from core.registries import LinkPlace, links
-from retrieval.corpus.selectors import corpus_counts
+from retrieval.corpus.selectors import corpus_counts, datasets
 from retrieval.embedding.counts import corpus_coverage
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.model_specs import ModelSpecError
@@ -45,6 +45,7 @@ def corpus(request: HttpRequest) -> HttpResponse:
     context = {
         "links": links(LinkPlace.CORPUS),
         "counts": corpus_counts(),
+        "datasets": datasets(),
         "coverage": corpus_coverage(),
         "species_text": species_text,
         "species_page": page,

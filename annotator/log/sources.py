@@ -83,6 +83,7 @@ _OF_QUERY: Final = ("query_id", "query__query_id", "query__text")
 _OF_THREAD: Final = (
     *("thread__image_id", "thread__query_id", "thread__query__query_id", "thread__query__text"),
 )
+_IMAGE_PAGE: Final = ("image-page", "image_id")
 _ADMIN: Final = {1: "Added", 2: "Changed", 3: "Deleted"}
 
 #: In the order in which rows of one moment stand; judgments come before all.
@@ -112,24 +113,24 @@ SOURCES: list[Source] = [
     ),
     Source(
         "flag", "Flags", ImageFlag, "raised_at", "raised_by", _flag("Flagged"),
-        _image, ("image_id", "kind"),
+        _image, ("image_id", "kind"), _IMAGE_PAGE,
     ),
     Source(
         "decision", "Flags decided", ImageFlag, "decided_at", "decided_by",
         lambda v: f"{ImageFlag.State(v['state']).label}: {ImageFlag.Kind(v['kind']).label}",
-        _image, ("image_id", "kind", "state"),
+        _image, ("image_id", "kind", "state"), _IMAGE_PAGE,
     ),
     Source(
         "withdrawal", "Images withdrawn", ImageWithdrawal, "withdrawn_at", "withdrawn_by",
-        _said("Withdrew the image"), _image, ("image_id",),
+        _said("Withdrew the image"), _image, ("image_id",), _IMAGE_PAGE,
     ),
     Source(
         "restored", "Images restored", ImageWithdrawal, "restored_at", "restored_by",
-        _said("Restored the image"), _image, ("image_id",),
+        _said("Restored the image"), _image, ("image_id",), _IMAGE_PAGE,
     ),
     Source(
         "takedown", "Takedowns", ImageTakedown, "taken_down_at", "taken_down_by",
-        _said("Took the image down"), _image, ("image_id",), ("take-down", "image_id"),
+        _said("Took the image down"), _image, ("image_id",), _IMAGE_PAGE,
     ),
     Source(
         "job", "Jobs", Job, "created_at", "created_by", _said("Began the job"),

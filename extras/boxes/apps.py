@@ -5,31 +5,38 @@ from __future__ import annotations
 from django.apps import AppConfig
 
 from core.registries import (
+    IMAGE_PANELS,
+    IMAGE_USES,
     QUERY_PANELS,
     QUERY_TASKS,
     SNAPSHOT_TABLES,
+    ImageUse,
     QueryTask,
     SnapshotTable,
 )
 
 
 class BoxesConfig(AppConfig):
-    """Registers the panel on a query's page, who sees which queries, the table and the file of a
-    release, and what a benchmark may override."""
+    """Registers the panels on a query's and an image's page, who sees which queries, the table and
+    the file of a release, and what a benchmark may override."""
 
     name = "extras.boxes"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Append to the registries."""
+        from extras.boxes.models import BoxSet
         from extras.boxes.release_file import ReleasedBox, released_boxes, write
         from extras.boxes.selectors import complete_and_boxed
-        from extras.boxes.views import panel
+        from extras.boxes.views import image_panel, panel
         from labeling.lifecycle.benchmarks import SETTING_FIELDS, share_field
         from releases.formats.base import Format
         from releases.formats.registry import FORMATS
+        from retrieval.removal.selectors import rows_name
 
         QUERY_PANELS.append(panel)
+        IMAGE_PANELS.append(image_panel)
+        IMAGE_USES.append(ImageUse("boxes", rows_name(BoxSet)))
         QUERY_TASKS.append(QueryTask("Boxes", "query-boxes", complete_and_boxed))
         SNAPSHOT_TABLES.append(SnapshotTable("boxes", ReleasedBox, released_boxes))
         FORMATS.append(

@@ -85,6 +85,24 @@ def boxed_images(query: Query, among: Collection[int] | None = None) -> QuerySet
     return images
 
 
+def box_sets_of_image(user: Any, image: Image) -> list[BoxSet]:
+    """The current sets of an image that the user may know of, of all queries: their own; and, for
+    reviewers, those of others that no second person is to draw without seeing them.
+    """
+    sets = BoxSet.objects.filter(image=image, current=True).select_related("query", "annotator")
+    if not at_least(user, Role.REVIEWER):
+        return list(sets.filter(annotator=user))
+    by_query: defaultdict[int, list[BoxSet]] = defaultdict(list)
+    for box_set in sets.order_by("query", "pk"):
+        by_query[box_set.query_id].append(box_set)
+    return [
+        box_set
+        for drawn in by_query.values()
+        for box_set in drawn
+        if len(drawn) > 1 or is_decided(drawn) or box_set.annotator_id == user.pk
+    ]
+
+
 def is_decided(sets: Sequence[BoxSet]) -> bool:
     """Whether a reviewer drew one of an image's current sets."""
     return any(map(_decides, sets))

@@ -18,7 +18,14 @@ from core.pages import refusal_in_message
 from extras.boxes.coco import detections
 from extras.boxes.matching import MOST_BOXES
 from extras.boxes.models import BoxedQuery
-from extras.boxes.selectors import KINDS, BoxWork, box_problem, decisive, images_asked
+from extras.boxes.selectors import (
+    KINDS,
+    BoxWork,
+    box_problem,
+    box_sets_of_image,
+    decisive,
+    images_asked,
+)
 from extras.boxes.services import BoxImport, boxes_ask, boxes_import
 from labeling.judging.access import get_query_for
 from labeling.queries.models import Query
@@ -43,6 +50,12 @@ def panel(request: HttpRequest, query: Query) -> SafeString | None:
         choices = [("", "None"), *BoxedQuery.Images.choices]
         context |= {"choices": choices, "asked": images_asked(query)}
     return render_to_string("boxes/_panel.html", context, request)
+
+
+def image_panel(request: HttpRequest, image: Image) -> SafeString | None:
+    """The boxes of an image that the user may know of."""
+    sets = box_sets_of_image(request.user, image)
+    return render_to_string("boxes/_image_panel.html", {"sets": sets}, request) if sets else None
 
 
 @login_required

@@ -77,13 +77,13 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
         renamed = made_by != release.header.get("made_by", made_by)
         original = Snapshot(release.snapshot_directory)
         redacted = {image_id for each in release.takedowns for image_id in each["images"]}
-        images = _contained(original, set(image_ids) - redacted)
+        images = original.contained(set(image_ids) - redacted)
         if not images and not renamed:
             return False
         takedown: dict[str, Any] = {
             "moment": timezone.now().isoformat(timespec="seconds"),
             "images": images,
-            "open": _contained(original.open, images),
+            "open": original.open.contained(images),
             "software": software(),
         }
         before = release.file_list
@@ -114,15 +114,6 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
         )
     release.refresh_from_db()
     return True
-
-
-def _contained(snapshot: Snapshot, image_ids: Collection[int]) -> list[int]:
-    """Those of the images that a snapshot has, ascending."""
-    if not image_ids:
-        return []
-    wanted = pa.array(sorted(image_ids), type=pa.int64())
-    known = pq.read_table(snapshot.path("images"), columns=["image_id"])["image_id"]
-    return list(wanted.filter(pc.is_in(wanted, known.combine_chunks())).to_pylist())
 
 
 def images_write(source: Path, target: Path, image_ids: Collection[int]) -> None:

@@ -568,6 +568,17 @@ class Snapshot:
         """Where a table's file is."""
         return self.directory / f"{table}.parquet"
 
+    def contained(self, image_ids: Collection[int]) -> list[int]:
+        """Those of these images that it has, ascending."""
+        if not image_ids:
+            return []
+        table = pq.read_table(
+            self.path("images"),
+            columns=["image_id"],
+            filters=[("image_id", "in", list(image_ids))],
+        )
+        return sorted(table["image_id"].to_pylist())
+
     def dataset(self, name: str) -> Dataset:
         """A table for `sql`; a column that an earlier version didn't write is null."""
         from pyarrow.dataset import dataset  # imports pandas where it is installed

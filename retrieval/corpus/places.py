@@ -44,4 +44,4 @@ def hide_places(images: Iterable[Image], user: Any) -> None:
     hidden = frozenset(species_without_places(user))
     for image in images:
         if image.species_id in hidden:
-            image.latitude = image.longitude = image.location_uncertainty = None
+            image.latitude = image.longitude = image.location_uncertainty = image.elevation = None

@@ -1,4 +1,4 @@
-"""The files of images, for people and programs that are logged in."""
+"""The files of images, for people and programs that are logged in, and the page of each image."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import logging
 import re
 from typing import Any
 
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
-from core.access import role_of
-from retrieval.flags.selectors import image_visible_to
+from core.access import Role, names_hidden_from, require_role, role_of
+from core.registries import image_panels
+from core.world_map import place_dot
+from retrieval.corpus.models import Image
+from retrieval.corpus.places import hide_places
+from retrieval.flags.selectors import flag_reviews, image_visible_to, images_visible_to
+from retrieval.flags.serializers import FlagSerializer
 from retrieval.images.files import (
     ImageGone,
     ImageRef,
@@ -27,6 +33,38 @@ from retrieval.images.files import (
 _VERSION = re.compile(r"(?P<content>[0-9a-f]{8})(?P<thumbnail>-thumb)?")
 
 log = logging.getLogger(__name__)
+
+
+@login_required
+@require_safe
+def image_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show an image with its facts and what else the user may know of it; 404 to annotators for a
+    withdrawn image.
+    """
+    require_role(request.user, Role.ANNOTATOR)
+    images = images_visible_to(request.user).select_related("species", "takedown")
+    image = get_object_or_404(images.prefetch_related("species__names"), pk=pk)
+    hide_places([image], request.user)
+    [review] = flag_reviews([image])
+    context = {
+        "section": "corpus",
+        "image": image,
+        "names_hidden": names_hidden_from(request.user),
+        "map": _map_of(image),
+        "flags": FlagSerializer(review.flags, many=True, context={"request": request}).data,
+        "withdrawal": review.withdrawal,
+        "panels": image_panels(request, image),
+    }
+    return render(request, "retrieval/image.html", context)
+
+
+def _map_of(image: Image) -> str:
+    """The image's place on a map of the world; empty where it isn't known or not shown."""
+    if image.latitude is None or image.longitude is None:
+        return ""
+    return place_dot(
+        image.latitude, image.longitude, label=f"Where image {image.pk} was photographed"
+    )
 
 
 @require_safe

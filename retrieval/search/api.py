@@ -1,7 +1,8 @@
-"""API of free-text search."""
+"""API of search by a text or an image."""
 
 from __future__ import annotations
 
+from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -11,25 +12,28 @@ from rest_framework.views import APIView
 from core.api.parameters import parameters
 from core.errors import Unavailable
 from retrieval.encoding.model_specs import ModelSpecError
+from retrieval.flags.selectors import image_visible_to
 from retrieval.search.selectors import search_images
 from retrieval.search.serializers import SearchQuerySerializer, SearchResultsSerializer
 from retrieval.species.selectors import species_resolve
 
 
 class SearchView(APIView):
-    """Free-text search over the embedded images."""
+    """Search over the embedded images."""
 
     @extend_schema(
         operation_id="search",
         parameters=[SearchQuerySerializer],
         responses={
             200: SearchResultsSerializer,
-            409: OpenApiResponse(description="nothing is embedded yet"),
+            404: OpenApiResponse(description="there is no such image to be like"),
+            409: OpenApiResponse(description="nothing is embedded yet, or not this image"),
             429: OpenApiResponse(description="the user's earlier search is still running"),
         },
     )
     def get(self, request: Request) -> Response:
-        """List the most similar images: by cosine similarity, ties by image id.
+        """List the images most similar to a text, or to an image, which isn't among them: by
+        cosine similarity, ties by image id.
 
         The order is exact unless `exact` is false. Without a packed matrix a user has one search
         at a time: another waits for some seconds and is then refused with 429.
@@ -41,9 +45,13 @@ class SearchView(APIView):
             raise ValidationError(
                 {"species": f"Not in the corpus: {', '.join(map(str, missing))}."}
             )
+        like = given.get("like")
+        if like is not None and image_visible_to(request.user, like) is None:
+            raise Http404("There is no such image.")
         try:
             results = search_images(
-                text=given["text"],
+                text=given.get("text", ""),
+                like=like,
                 species_ids=[s.pk for s in species],
                 limit=given["limit"],
                 person=request.user.pk,

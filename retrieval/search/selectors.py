@@ -1,4 +1,6 @@
-"""Free-text search of the corpus: in exact order if that is fast enough, else by an index."""
+"""Search of the corpus by a text or an image: in exact order if that is fast enough, else by an
+index.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from retrieval.corpus.models import Image
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vector, unread_texts
-from retrieval.ranking.selectors import corpus_counts, rank_images, ranking_method
+from retrieval.ranking.selectors import (
+    corpus_counts,
+    image_vectors,
+    rank_images,
+    ranking_method,
+)
 from retrieval.search.approximate import rank_by_index
 from retrieval.search.turns import search_turn
 from retrieval.search.vector_indexes import VectorIndex, vector_index
@@ -77,15 +84,16 @@ class SearchResults:
 
 def search_images(
     *,
-    text: str,
+    text: str = "",
+    like: int | None = None,
     species_ids: Sequence[int] | None = None,
     limit: int,
     model: str | None = None,
     person: int | None = None,
     has_left: Callable[[], bool] = lambda: False,
 ) -> SearchResults:
-    """Return the images most similar to a text, within species if any are given, without withdrawn
-    ones.
+    """Return the images most similar to a text, or to the image with the id `like`, itself left
+    out; within species if any are given, without withdrawn ones.
 
     Exact by the model's packed matrix if there is one; else, if the filter holds more images than
     settings.SEARCH_EXACT_IMAGES, approximate by the model's index if there is one; else exact by a
@@ -93,8 +101,8 @@ def search_images(
     `model` is by default settings.EMBEDDING_MODEL. Once `has_left()` is true, the wait for
     the text's vector ends.
 
-    Raises SearchUnavailable if the model has no embeddings, SearchTooSlow and SearchBusy (see
-    `search_turn`), and the errors of `text_vector` if the text can't be encoded.
+    Raises SearchUnavailable if the model has embedded no image, or not this one, SearchTooSlow and
+    SearchBusy (see `search_turn`), and the errors of `text_vector` if the text can't be encoded.
     """
     began = time.monotonic()
     name = model or settings.EMBEDDING_MODEL
@@ -104,8 +112,16 @@ def search_images(
             f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus "
             "page, or with “python manage.py embed”."
         )
-    vector = text_vector(embedding_model, text, patience=settings.SEARCH_TIMEOUT, has_left=has_left)
-    method, ranking, total = _rank(embedding_model, vector, species_ids, limit, person)
+    if like is None:
+        vector = text_vector(
+            embedding_model, text, patience=settings.SEARCH_TIMEOUT, has_left=has_left
+        )
+    else:
+        vector = _image_vector(embedding_model, like)
+    # The image itself is among the most similar.
+    wanted = limit + (like is not None)
+    method, ranking, total = _rank(embedding_model, vector, species_ids, wanted, person)
+    ranking = [scored for scored in ranking if scored[0] != like][:limit]
     images = Image.objects.select_related("species").prefetch_related("species__names")
     by_id = images.in_bulk([image_id for image_id, _ in ranking])
     hits = [
@@ -118,9 +134,16 @@ def search_images(
         total=total,
         model=name,
         method=method,
-        unread=unread_texts(embedding_model, [text]).get(text, ""),
+        unread=unread_texts(embedding_model, [text]).get(text, "") if like is None else "",
         seconds=time.monotonic() - began,
     )
+
+
+def _image_vector(model: EmbeddingModel, image_id: int) -> Sequence[float]:
+    ids, vectors = image_vectors(model=model, image_ids=[image_id])
+    if not len(ids):
+        raise SearchUnavailable(f"Image {image_id} has not been embedded by {model} yet.")
+    return [float(number) for number in vectors[0]]
 
 
 def _rank(

@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from core.api.fields import IdField
 from retrieval.corpus.serializers import SpeciesOfImage
 from retrieval.search.selectors import SearchMethod
 
@@ -21,7 +22,7 @@ class HitSerializer(SpeciesOfImage):
 
 
 class SearchResultsSerializer(serializers.Serializer[Any]):
-    """The best images for a text; `total` counts those in the filter.
+    """The best images for a text or an image; `total` counts those in the filter.
 
     `method` is how they were ordered: by the packed "matrix" or a "scan" of the database, both
     exact, or by an approximate "index", which may miss some of the best; `how` describes it.
@@ -40,9 +41,10 @@ class SearchResultsSerializer(serializers.Serializer[Any]):
 
 
 class SearchQuerySerializer(serializers.Serializer[Any]):
-    """Parameters of a search."""
+    """Parameters of a search: a text, or an image that others are to be like."""
 
-    text = serializers.CharField(max_length=500)
+    text = serializers.CharField(max_length=500, required=False)
+    like = IdField(required=False, help_text="an image's id, in place of a text")
     species = serializers.ListField(
         child=serializers.CharField(max_length=4000, allow_blank=True),
         default=list,
@@ -51,3 +53,8 @@ class SearchQuerySerializer(serializers.Serializer[Any]):
         "group means its species",
     )
     limit = serializers.IntegerField(min_value=1, max_value=500, default=50)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if ("text" in given) == ("like" in given):
+            raise serializers.ValidationError({"text": "Give a text, or an image in its place."})
+        return given

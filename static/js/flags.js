@@ -302,8 +302,8 @@ class FlagCard {
       ]),
     );
     this.article.dataset.image = item.image;
-    const takeDown = find("take-down");
-    if (takeDown) takeDown.href = takeDown.dataset.takeDown.replace("/0/", `/${item.image}/`);
+    for (const link of this.element.querySelectorAll("[data-address]"))
+      link.href = link.dataset.address.replace("/0/", `/${item.image}/`);
     this.update(item);
   }
 

@@ -51,6 +51,8 @@ class SearchPage {
     const parameters = new URLSearchParams();
     const text = this.input.value.trim();
     if (text) parameters.append("text", text);
+    const without = text ? null : this.form.querySelector('input[name="like"], input[name="dataset"]');
+    if (without) parameters.append(without.name, without.value);
     for (const { value } of this.form.querySelectorAll('input[name="species"]')) parameters.append("species", value);
     return parameters;
   }
@@ -112,7 +114,7 @@ class SearchPage {
     const { model } = results.dataset;
     this.model.hidden = !model;
     if (model) this.model.querySelector("code").textContent = model;
-    if (this.queryForm) this.queryForm.hidden = !model;
+    if (this.queryForm) this.queryForm.hidden = !model || !this.input.value.trim();
   }
 
   #fail(message) {

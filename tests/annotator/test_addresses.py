@@ -34,8 +34,8 @@ LARGE = [2**31, 2**63, 10**30]
 PRIVATE = "private, no-store"
 TYPE = "application/problem+json"
 #: Addresses outside benchmark that a researcher reaches with GET, by their first part, and what is
-#: answered. A job is theirs to see if they began it, and any image of the corpus is.
-READS = {"": 302, "help/": 200, "api/jobs/": 200, "jobs/": 404, "images/": 200}
+#: answered. A job is theirs to see if they began it, and the file of any image of the corpus is.
+READS = {"": 302, "help/": 200, "api/jobs/": 200, "jobs/": 404}
 #: What belongs to releases, runs and the leaderboard has tests of its own, and so has everybody's
 #: account.
 OF_RESEARCHERS = (
@@ -53,10 +53,14 @@ def clients(world: World) -> dict[str, list[Any]]:
     return {"anonymous": [Client(), Client()], **found}
 
 
+def is_image_file(address: str) -> bool:
+    return address.startswith("images/") and address.endswith(".jpg")
+
+
 def closed_to_anonymous(address: str, method: str, answer: Any) -> bool:
     if address.startswith(("api/", "metrics")):
         return bool(answer.status_code == 401 and answer["Content-Type"] == TYPE)
-    if address.startswith("images/"):
+    if is_image_file(address):
         return bool(answer.status_code == (401 if method == "get" else 405))
     leads = answer.status_code == 302 and re.match(r"/(admin/)?login/\?next=", answer["Location"])
     return bool(leads)
@@ -65,6 +69,8 @@ def closed_to_anonymous(address: str, method: str, answer: Any) -> bool:
 def closed_to_researchers(address: str, method: str, answer: Any) -> bool:
     if address.startswith(OF_RESEARCHERS):
         return True
+    if method == "get" and is_image_file(address):
+        return bool(answer.status_code == 200)
     read = READS.get(address) or READS.get(address.split("/")[0] + "/")
     if method == "get" and read:
         return bool(answer.status_code == read)
@@ -105,6 +111,7 @@ def test_what_each_role_reads_and_what_caches_may_keep(
         f"api/queries/{query}/history/": {"image": FIRST_ID},
         f"api/queries/{query}/similar/": {"image": FIRST_ID},
         "api/search/": {"text": "a toad"},
+        "api/data-sets/removal/": {"dataset": world.image.dataset},
         "runs/compare/": {"a": run, "b": world.private_run.pk, "release": world.release.pk},
     }
     keys = [
@@ -226,6 +233,8 @@ NONSENSE = [
     ("search/", "species", "x"),
     ("search/", "species", "9" * 30),
     ("search/", "part", "half"),
+    ("search/", "like", "x"),
+    ("search/", "like", "9" * 18),
     ("runs/", "of", "nobody"),
     ("releases/{release}/leaderboard/", "task", "juggling"),
     ("releases/{release}/leaderboard/", "split", "train"),

@@ -91,6 +91,7 @@ def named(world: World) -> dict[str, dict[str, Any]]:
             "query": {"name": "queries_val.csv"}, "body": CSV, "media_type": "text/csv",
         },
         "DELETE /api/queries/{id}/": {"path_parameters": draft},
+        "POST /api/data-sets/removal/": {"body": {"dataset": world.image.dataset}},
         "POST /api/releases/": {"body": {"name": "Newts", "rerank_model": ""}},
         "GET /api/releases/{id}/files/{name}": {
             "path_parameters": release | {"name": "inquire_queries_val.csv"},

@@ -39,6 +39,9 @@ class Places:
     """Of the complete query, as runs have it."""
     annotator: int
     """Ann."""
+    image: int
+    """Labeled, flagged and pinned."""
+    dataset: str
     job: int
 
 
@@ -137,6 +140,8 @@ def places(site: Site, browser: Browser) -> Places:
         runs=runs,
         number=number,
         annotator=site.api("ann", "GET", f"/api/queries/{opened}/outline/")["annotator"],
+        image=listed[0],
+        dataset=site.api("ada", "GET", "/api/data-sets/")["results"][0],
         job=site.api("ada", "GET", "/api/jobs/?limit=1")["results"][0]["id"],
     )
 
@@ -178,6 +183,8 @@ def test_pages_of_an_annotator(look: Callable[..., Look], places: Places) -> Non
         f"/queries/{places.submitted}/",
         *([f"/queries/{places.complete}/boxes/"] if "boxes" in settings.EXTRAS else []),
         f"/people/{places.annotator}/labeling/",
+        f"/images/{places.image}/",
+        "/search/?species=1&species=2",
         "/help/",
         "/how-to-label/",
         *(["/look-alikes/1/2/"] if "lookalikes" in settings.EXTRAS else []),
@@ -206,6 +213,8 @@ def test_pages_of_reviewer_and_admin(look: Callable[..., Look], places: Places) 
         *(["/look-alikes/"] if "lookalikes" in settings.EXTRAS else []),
         *("/agreement/", "/flags/", "/corpus/", "/import/"),
         f"/search/?text={WORD}",
+        *(f"/images/{places.image}/", f"/search/?like={places.image}"),
+        *(f"/search/?dataset={places.dataset}", f"/data-sets/remove/?dataset={places.dataset}"),
         *("/log/", f"/jobs/{places.job}/", "/how-to-label/edit/", "/practice/"),
         *("/benchmarks/", "/benchmarks/1/", "/people/", "/people/1/leave/", "/people/1/"),
     )

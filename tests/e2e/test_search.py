@@ -42,7 +42,7 @@ def shown(page: Page) -> list[str]:
 
 def expected(site: Site, text: str, query: str = "") -> list[str]:
     found = site.api("ada", "GET", f"/api/search/?text={text.replace(' ', '+')}&limit=60{query}")
-    return [hit["url"] for hit in found["results"]]
+    return [f"/images/{hit['image']}/" for hit in found["results"]]
 
 
 def text_of(url: str) -> str:
@@ -92,6 +92,32 @@ def test_results_come_while_one_types_and_become_a_query(
     page.get_by_role("button", name="Make this a query").click()
     expect(page.get_by_label("Query text")).to_have_value("a hopper at dusk")
     assert wrong == []
+
+
+def test_without_a_text_images_of_species_and_images_like_one_are_shown(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    page = log_in("ann")
+    field = on_search(page, site)
+    page.get_by_label("Only these species").press_sequentially("marsh hopper")
+    page.get_by_role("option").first.click()
+    expect(status(page)).to_contain_text("of the chosen species, by number")
+    species = site.api("ada", "GET", "/api/species/?search=marsh+hopper")["results"][0]["id"]
+    listed = site.api("ada", "GET", f"/api/images/?species={species}")["results"]
+    assert shown(page) == [f"/images/{image['id']}/" for image in listed]
+    page.locator(".search-found .image-grid a").first.click()
+    page.get_by_role("link", name="More like this").click()
+    like = listed[0]["id"]
+    expect(page).to_have_url(f"{site.url}/search/?like={like}")
+    expect(status(page)).to_contain_text("60 best of 260 images, exact")
+    alike = shown(page)
+    assert f"/images/{like}/" not in alike
+    field.fill("a bird at night")
+    expect(page).to_have_url(f"{site.url}/search/?text=a+bird+at+night")
+    wait_for(lambda: shown(page) == expected(site, "a bird at night"), what="the text's images")
+    field.fill("")
+    expect(page).to_have_url(f"{site.url}/search/?like={like}")
+    wait_for(lambda: shown(page) == alike, what="the images like one")
 
 
 def test_each_text_is_asked_for_once_and_the_last_answer_wins(

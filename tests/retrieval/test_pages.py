@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from rest_framework.test import APIClient
 
+from annotator.models import User
 from core.jobs.models import Job
 from core.jobs.services import job_create, job_item_error
+from retrieval.corpus.models import Image
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.flags.services import image_withdraw
 from tests.retrieval.making import embed_rows, image_row
 from tests.toy_model import toy_model
 
@@ -100,3 +105,58 @@ def test_pages_do_not_find_what_is_no_key(clients: dict[str, Client]) -> None:
         form = {"text": "a toad", "species": text}
         assert client.post(reverse("query-from-search"), form).status_code == 404
         assert client.post(reverse("query-new"), form).status_code == 200  # its form says so
+
+
+def test_results_lead_to_the_page_of_each_image(clients: dict[str, Client], corpus: Any) -> None:
+    page = clients["annotator"].get("/search/?text=a bear").content
+    assert b'href="/images/1/"' in page
+    assert b'href="/images/1/0' not in page
+
+
+def test_without_a_text_a_search_shows_images_like_one_or_those_of_species(
+    clients: dict[str, Client], corpus: Any, annotator_api: APIClient
+) -> None:
+    def shown(parameters: str) -> list[str]:
+        page = clients["annotator"].get(f"/search/?{parameters}")
+        assert page.status_code == 200
+        return re.findall(r'<figure><a href="/images/(\d+)/"', page.content.decode())
+
+    bear = corpus["Ursus arctos"].pk
+    assert shown("like=1") == ["2", "3"]
+    assert shown(f"like=3&species={bear}") == ["1"]
+    assert shown(f"species={bear}") == ["1", "3"]
+    image_withdraw(image=Image(pk=1), by=User.objects.get(role="admin"))
+    assert shown(f"species={bear}") == ["3"]
+    assert clients["annotator"].get("/search/?like=1").status_code == 404
+    for parameters, status in (("like=1", 404), ("", 400), ("like=3&text=a bear", 400)):
+        assert annotator_api.get(f"/api/search/?{parameters}").status_code == status
+    results = annotator_api.get("/api/search/?like=3").json()["results"]
+    assert [one["image"] for one in results] == [2]
+
+
+def test_images_of_a_data_set_and_of_species_come_page_by_page(
+    annotator_api: APIClient, animals: Any
+) -> None:
+    bear, monarch = animals["Ursus arctos"].pk, animals["Danaus plexippus"].pk
+    for number, species in enumerate(["Ursus arctos", "Danaus plexippus"] * 6, start=1):
+        image_row(number, animals[species], dataset="odd" if number % 3 else "even")
+
+    def walked(**parameters: Any) -> list[int]:
+        ids: list[int] = []
+        after = ""
+        while True:
+            page = annotator_api.get(
+                "/api/images/", {"limit": 3, **parameters} | ({"after": after} if after else {})
+            ).json()
+            ids += [one["id"] for one in page["results"]]
+            after = page["after"]
+            if after is None:
+                return ids
+
+    assert walked() == list(range(1, 13))
+    assert walked(species=[bear]) == [1, 3, 5, 7, 9, 11]
+    assert walked(species=[bear, monarch]) == list(range(1, 13))
+    of_dataset = Image.objects.filter(dataset="odd").order_by("dataset", "source_id")
+    assert walked(dataset="odd") == [image.pk for image in of_dataset]
+    assert walked(dataset="none") == []
+    assert annotator_api.get(f"/api/images/?dataset=odd&species={bear}").status_code == 400
