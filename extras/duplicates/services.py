@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count
 from django.db.models.functions import Now
@@ -14,7 +17,10 @@ from PIL import Image as PillowImage
 
 from core.errors import Conflict
 from core.graphs import components
-from core.locks import lock_key, try_session_lock
+from core.jobs.kinds import JobFailed
+from core.jobs.models import Job
+from core.jobs.services import job_advance, job_create
+from core.locks import lock_key, transaction_lock, try_session_lock
 from extras.duplicates.likeness import bits_apart, like_pairs, perceptual_hash
 from extras.duplicates.models import DuplicateGroup
 from retrieval.corpus.models import Image, Species
@@ -24,6 +30,9 @@ from retrieval.flags.services import image_withdraw
 from retrieval.images.decoding import ImageRefused
 from retrieval.images.files import ImageGone, ImageRef, RootUnavailable, thumbnail_file
 
+KIND: Final = "find_duplicates"
+#: Cosine similarity of two images that are compared further.
+LEAST_LIKENESS: Final = 0.95
 #: Bits of 64 in which the hashes of copies differ at most.
 MOST_BITS: Final = 8
 #: Of a burst: seconds from one image to the next, and degrees.
@@ -48,28 +57,96 @@ def duplicates_find(
     """
     species = [*Species.objects.order_by("pk").values_list("pk", flat=True), None]
     groups = grouped = 0
-    with try_session_lock(lock_key("duplicates")) as held:
-        if not held:
-            raise Conflict("Another process looks for near-duplicates.")
-        with transaction.atomic():
-            # Locked, so that a decision taken meanwhile isn't deleted.
-            open_groups = DuplicateGroup.objects.select_for_update().filter(decision="")
-            DuplicateGroup.objects.filter(pk__in=[group.pk for group in open_groups]).delete()
-        decided = [
-            frozenset(image.pk for image in group.images.all())
-            for group in DuplicateGroup.objects.prefetch_related("images")
-        ]
+    with _only_search():
+        _open_groups_delete()
+        decided = _decided()
         for done, species_id in enumerate(species, start=1):
-            for kind, images in _groups_of(model, species_id, least):
-                if any(group.issuperset(images) for group in decided):
-                    continue
-                with transaction.atomic():
-                    DuplicateGroup.objects.create(kind=kind).images.set(images)
-                groups += 1
-                grouped += len(images)
+            made = _groups_make(model, species_id, least, decided)
+            groups += len(made)
+            grouped += sum(made)
             if progress:
                 progress(done, len(species))
     return groups, grouped
+
+
+def duplicates_job_create(*, by: Any) -> Job:
+    """Create a job that finds groups by the embeddings of the model in use, as `duplicates_find`;
+    returns the unfinished one if there is one. Raises Conflict where nothing is embedded.
+    """
+    model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
+    if model is None:
+        raise Conflict(f"{settings.EMBEDDING_MODEL} has embedded no image yet.")
+    with transaction.atomic():
+        transaction_lock(lock_key("job_kind"))
+        job = unfinished_job()
+        return job or job_create(
+            kind=KIND, params={"model": model.pk}, created_by=by, title="Look for near-duplicates"
+        )
+
+
+def unfinished_job() -> Job | None:
+    """The job that looks for near-duplicates, if there is one."""
+    return Job.objects.filter(kind=KIND, state__in=Job.UNFINISHED).first()
+
+
+def duplicates_step(job: Job, deadline: float) -> bool:
+    """Look among the images of species after species until `deadline`; True when all are done."""
+    model = EmbeddingModel.objects.filter(pk=job.params["model"]).first()
+    if model is None:
+        raise JobFailed("The model was deleted.")
+    with _only_search():
+        if job.total is None:
+            with transaction.atomic():
+                _open_groups_delete()
+                # Those of unknown species come last.
+                job_advance(job=job, total=Species.objects.count() + 1, cursor={"after": 0})
+        decided = _decided()
+        while True:
+            following = Species.objects.filter(pk__gt=job.cursor["after"]).order_by("pk")
+            species_id = following.values_list("pk", flat=True).first()
+            with transaction.atomic():
+                _groups_make(model, species_id, LEAST_LIKENESS, decided)
+                job_advance(job=job, done=1, cursor={"after": species_id})
+            if species_id is None:
+                return True
+            if time.monotonic() >= deadline:
+                return False
+
+
+@contextmanager
+def _only_search() -> Iterator[None]:
+    with try_session_lock(lock_key("duplicates")) as held:
+        if not held:
+            raise Conflict("Another process looks for near-duplicates.")
+        yield
+
+
+def _open_groups_delete() -> None:
+    with transaction.atomic():
+        # Locked, so that a decision taken meanwhile isn't deleted.
+        open_groups = DuplicateGroup.objects.select_for_update().filter(decision="")
+        DuplicateGroup.objects.filter(pk__in=[group.pk for group in open_groups]).delete()
+
+
+def _decided() -> list[frozenset[int]]:
+    """The images of each group that was decided on."""
+    return [
+        frozenset(image.pk for image in group.images.all())
+        for group in DuplicateGroup.objects.exclude(decision="").prefetch_related("images")
+    ]
+
+
+def _groups_make(
+    model: EmbeddingModel, species_id: int | None, least: float, decided: list[frozenset[int]]
+) -> list[int]:
+    """Store the groups of one species, but those that were decided on; returns their sizes."""
+    sizes = []
+    for kind, images in _groups_of(model, species_id, least):
+        if not any(group.issuperset(images) for group in decided):
+            with transaction.atomic():
+                DuplicateGroup.objects.create(kind=kind).images.set(images)
+            sizes.append(len(images))
+    return sizes
 
 
 def group_decide(*, group: DuplicateGroup, decision: str, by: Any) -> bool:
@@ -89,6 +166,12 @@ def group_decide(*, group: DuplicateGroup, decision: str, by: Any) -> bool:
             note = f"{group.get_kind_display()}: nearly the same as image {images[0].pk}"
             image_withdraw(image=image, by=by, note=note)
     return True
+
+
+def duplicates_forget(*, image_ids: Sequence[int]) -> None:
+    """Remove images that leave the corpus from groups; those to decide on go whole."""
+    DuplicateGroup.objects.filter(images__in=image_ids, decision="").delete()
+    DuplicateGroup.images.through.objects.filter(image__in=image_ids).delete()
 
 
 def _groups_of(

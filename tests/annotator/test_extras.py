@@ -36,6 +36,7 @@ print(json.dumps({
     "lists": [len(one) for one in (
         registries.LINKS, registries.BACKUP_FOLDERS, registries.CONFUSIONS,
         registries.SNAPSHOT_FACTS, registries.QUERY_PANELS, registries.QUERY_TASKS,
+        registries.IMAGE_PANELS[2:], registries.IMAGE_USES[9:],
         registries.SNAPSHOT_TABLES, LAYOUTS[1:], BASES,
         SETTING_FIELDS.keys() & {"BOX_SECOND_OPINION"})],
     "jobs": sorted(HANDLERS),
@@ -60,15 +61,17 @@ def seen(value: str) -> dict[str, list[str]]:
 def test_without_extras_nothing_of_them_is_there() -> None:
     without, with_all = seen(""), seen(",".join(extras.NAMES))
     assert [without[key] for key in ("apps", "modules", "commands")] == [[], [], []]
-    assert without["lists"] == [0] * 10
+    assert without["lists"] == [0] * 12
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
         "add_context", "evaluate_species", "find_duplicates", "hold_shards", "import_boxes",
         "import_lookalikes", "propose_faces", "propose_lookalikes", "shards", "simulate",
         "train_context",
     ]  # fmt: skip
-    assert with_all["lists"] == [6, *[1] * 9]
-    assert {*with_all["jobs"]} - {*without["jobs"]} == {"simulate", "species_task"}
+    assert with_all["lists"] == [6, *[1] * 11]
+    assert {*with_all["jobs"]} - {*without["jobs"]} == {
+        "find_duplicates", "simulate", "species_task",
+    }  # fmt: skip
     own = {"BOX_SECOND_OPINION", "RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS"}
     assert {*with_all["settings"]} - {*without["settings"]} == own
     assert {*with_all["formats"]} - {*without["formats"]} == {"boxes", "nature"}

@@ -11,8 +11,14 @@ from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
 from annotator.log.selectors import LogFilter, log_page
+from core.jobs.models import Job
 from extras.duplicates.models import DuplicateGroup
-from extras.duplicates.services import duplicate_counts, duplicates_find, group_decide
+from extras.duplicates.services import (
+    duplicate_counts,
+    duplicates_find,
+    duplicates_step,
+    group_decide,
+)
 from releases.formats.datasheet import write as write_datasheet
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.embedding.models import EmbeddingModel
@@ -144,3 +150,29 @@ def test_the_datasheet_tells_what_was_decided(tmp_path: Path) -> None:
     assert "near-duplicate" not in texts[0]
     words = "corpus: 9. Reviewers kept 2 whole, kept one image of 3, and withdrew 1 whole"
     assert words in texts[1].replace("\n", " ")
+
+
+def test_the_button_begins_a_job_that_goes_on_where_it_stopped(
+    images: list[Image], toy_model: EmbeddingModel, clients: dict[str, Any], settings: Any
+) -> None:
+    assert b"has embedded no image" in _look(clients["reviewer"], follow=True).content
+    settings.EMBEDDING_MODEL = toy_model.name
+    assert clients["annotator"].post("/duplicates/", {"look": 1}).status_code == 403
+    DuplicateGroup.objects.create(kind="copy").images.set(images[5:])
+    job = Job.objects.get(pk=int(_look(clients["reviewer"])["Location"].split("/")[-2]))
+    assert _look(clients["reviewer"])["Location"] == f"/jobs/{job.pk}/"
+    while not duplicates_step(_running(job), deadline=0.0):
+        pass  # a slice for each species
+    assert sets() == [("copy", {1, 2}), ("burst", {3, 4})]
+    job.refresh_from_db()
+    assert job.done == job.total == Species.objects.count() + 1
+
+
+def _look(client: Any, **options: Any) -> Any:
+    return client.post("/duplicates/", {"look": 1}, **options)
+
+
+def _running(job: Job) -> Job:
+    Job.objects.filter(pk=job.pk).update(state=Job.State.RUNNING)
+    job.refresh_from_db()
+    return job

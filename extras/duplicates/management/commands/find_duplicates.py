@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 
 from core.commands import ServiceCommand
 from core.commands.progress import Progress
-from extras.duplicates.services import duplicates_find
+from extras.duplicates.services import LEAST_LIKENESS, duplicates_find
 from retrieval.embedding.models import EmbeddingModel
 
 
@@ -22,7 +22,10 @@ class Command(ServiceCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--model", help="whose embeddings are compared (EMBEDDING_MODEL)")
         parser.add_argument(
-            "--likeness", type=float, default=0.95, help="least cosine similarity (0.95)"
+            "--likeness",
+            type=float,
+            default=LEAST_LIKENESS,
+            help=f"least cosine similarity ({LEAST_LIKENESS})",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
