@@ -42,21 +42,19 @@ def image_in_labeling(user: Any, image: Image) -> ImageInLabeling:
     queries = queries_visible_to(user).order_by().values("pk")
     judgments = Judgment.objects.filter(image=image, query__in=queries)
     threads = threads_visible_to(user).filter(image=image, query__in=queries)
-    candidates: Sequence[Candidate] = []
+    candidates: list[Candidate] = []
     if at_least(user, Role.REVIEWER):
         blind = hidden_from(user, query=OuterRef("query"), image=image.pk)
         judgments = judgments.filter(~blind)
         in_use = Candidate.objects.filter(image=image, list=F("list__query__current_list"))
         shown = in_use.filter(~hidden_from(user, query=OuterRef("list__query"), image=image.pk))
-        candidates = shown.select_related("list__query").order_by("rank", "pk")[:MOST_SHOWN]
+        candidates = list(shown.select_related("list__query").order_by("rank", "pk")[:MOST_SHOWN])
     else:
         judgments = judgments.filter(annotator=user)
+    latest = judgments.select_related("query", "annotator").order_by("-updated_at", "-pk")
+    counted = threads.select_related("query").annotate(number=Count("comments")).order_by("-pk")
     return ImageInLabeling(
-        judgments=judgments.select_related("query", "annotator").order_by("-updated_at", "-pk")[
-            :MOST_SHOWN
-        ],
-        threads=threads.select_related("query")
-        .annotate(number=Count("comments"))
-        .order_by("-pk")[:MOST_SHOWN],
+        judgments=list(latest[:MOST_SHOWN]),
+        threads=list(counted[:MOST_SHOWN]),
         candidates=candidates,
     )

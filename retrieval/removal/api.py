@@ -40,7 +40,9 @@ class RemovalPreviewSerializer(serializers.Serializer[Any]):
     more = serializers.BooleanField(help_text="whether there are more than were counted")
     files = serializers.IntegerField(help_text="copied files that no other data set has")
     embeddings = serializers.IntegerField()
-    problem = serializers.CharField(help_text="why it can't be removed; else empty")
+    problem = serializers.CharField(
+        allow_blank=True, help_text="why it can't be removed; else empty"
+    )
 
 
 class DatasetsView(APIView):

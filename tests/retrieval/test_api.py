@@ -75,7 +75,7 @@ def test_search_within_species(corpus, annotator_api):
 
 
 BAD_SEARCHES = [
-    ("", "text", "required"),
+    ("", "text", "Give a text"),
     ("text=", "text", "blank"),
     ("text=%20%20", "text", "blank"),
     ("text=%00", "text", "NUL"),
