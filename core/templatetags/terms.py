@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 from django import template
 from django.utils.html import format_html
@@ -18,7 +20,8 @@ def term(context: template.Context, word: str, shown: str = "") -> SafeString:
     """A term of `core.terms.TERMS`, by default shown by its own name; its sentence appears where
     one points at it, focuses it or taps it. KeyError: an unknown term."""
     # The first dictionary is the same in included templates, so an id is given once on a page.
-    numbers = context.render_context.dicts[0].setdefault("term_numbers", count(1))
+    rendered: dict[str, Any] = context.render_context.dicts[0]  # type: ignore[assignment]
+    numbers: Iterator[int] = rendered.setdefault("term_numbers", count(1))
     identifier = f"term-{next(numbers)}"
     return format_html(
         '<span class="term"><button type="button" class="term-word" aria-describedby="{id}">'
