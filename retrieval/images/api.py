@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import mixins, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -86,6 +86,7 @@ class ImageListParameters(serializers.Serializer[Any]):
         return given
 
 
+@extend_schema_serializer(many=False)
 class ImagePageSerializer(serializers.Serializer[Any]):
     """Images in order; `after` is where the next page begins, null on the last."""
 
