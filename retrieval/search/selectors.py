@@ -139,7 +139,7 @@ def search_images(
     )
 
 
-def _image_vector(model: EmbeddingModel, image_id: int) -> Sequence[float]:
+def _image_vector(model: EmbeddingModel, image_id: int) -> list[float]:
     ids, vectors = image_vectors(model=model, image_ids=[image_id])
     if not len(ids):
         raise SearchUnavailable(f"Image {image_id} has not been embedded by {model} yet.")
