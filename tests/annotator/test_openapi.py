@@ -91,6 +91,7 @@ def named(world: World) -> dict[str, dict[str, Any]]:
             "query": {"name": "queries_val.csv"}, "body": CSV, "media_type": "text/csv",
         },
         "DELETE /api/queries/{id}/": {"path_parameters": draft},
+        "GET /api/search/": {"query": {"text": "a toad"}},
         "GET /api/data-sets/removal/": {"query": {"dataset": world.image.dataset}},
         "POST /api/data-sets/removal/": {"body": {"dataset": world.image.dataset}},
         "POST /api/releases/": {"body": {"name": "Newts", "rerank_model": ""}},
