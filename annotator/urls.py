@@ -36,6 +36,7 @@ urlpatterns = [
     path("account/tokens/", people.account_tokens, name="account-tokens"),
     path("account/tokens/<id:pk>/revoke/", people.token_revoke, name="account-token-revoke"),
     path("password/<uidb64>/<token>/", people.PasswordLinkView.as_view(), name="password-link"),
+    path("first-admin/<token>/", people.first_admin, name="first-admin"),
     path("people/", people.people, name="people"),
     path("people/<id:pk>/", people.person, name="person"),
     path("people/<id:pk>/link/", people.person_link, name="person-link"),

@@ -74,6 +74,26 @@ class InviteForm(RoleForm):
     )
 
 
+class FirstAdminForm(forms.Form):
+    """The first admin: a name and a password."""
+
+    username = InviteForm.base_fields["username"]
+    password = forms.CharField(
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}), strip=False
+    )
+    again = forms.CharField(
+        label="Password again",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        strip=False,
+    )
+
+    def clean_again(self) -> str:
+        """Both passwords are alike."""
+        if self.cleaned_data["again"] != self.cleaned_data.get("password"):
+            raise forms.ValidationError("The two passwords differ.")
+        return str(self.cleaned_data["again"])
+
+
 class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]
     """A password of one's own, after an admin's link."""
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import (
     INTERNAL_RESET_SESSION_TOKEN,
@@ -24,6 +25,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotator.models import User
 from annotator.people import forms, services
+from annotator.people.first_admin import first_admin_allowed, first_admin_create
 from annotator.people.links import LinkTokens, link_take
 from annotator.people.selectors import people_listed, tokens_of
 from annotator.people.tokens import token_create
@@ -140,6 +142,24 @@ class PasswordLinkView(PasswordResetConfirmView):
     def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
         status = 200 if self.validlink else 404
         return super().render_to_response(context, status=status, **kwargs)
+
+
+@require_http_methods(["GET", "POST"])
+def first_admin(request: HttpRequest, token: str) -> HttpResponse:
+    """Make the first admin by the link that `serve` prints, and log them in.
+
+    404 for a link that was used or is too old.
+    """
+    if not first_admin_allowed(token):
+        return render(request, "account/first_admin.html", status=404)
+    form = forms.FirstAdminForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        with refusal_in_form(form):
+            username, password = form.cleaned_data["username"], form.cleaned_data["password"]
+            user = first_admin_create(token=token, username=username, password=password)
+            login(request, user, backend=PasswordLinkView.post_reset_login_backend)
+            return redirect("dashboard")
+    return render(request, "account/first_admin.html", {"form": form})
 
 
 @login_required

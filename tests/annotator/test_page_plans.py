@@ -40,7 +40,7 @@ NOT_READ = {
     "query-boxes-ask",
     "login", "logout", "oidc-log-in", "oidc-callback", "healthz", "healthz-web",
     "image", "thumbnail", "release-file", "release-archive",
-    "account-tokens", "account-mail", "account-token-revoke", "password-link",
+    "account-tokens", "account-mail", "account-token-revoke", "password-link", "first-admin",
     "person-link", "person-deactivate", "person-reactivate", "manage-backup",
     "leaderboard-export", "api-leaderboard", "bias-file", "fuse-runs", "api-release-file",
     "api-release-archive",

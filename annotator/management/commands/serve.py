@@ -3,7 +3,9 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand
+from django.urls import reverse
 
+from annotator.people.first_admin import first_admin_token
 from annotator.processes.serving import Services
 
 
@@ -18,6 +20,10 @@ class Command(BaseCommand):
         with services.running() as works:
             if works:
                 self.say(f"Inquire Annotator is at {services.address} (Ctrl-C ends it)")
+                if token := first_admin_token():
+                    path = reverse("first-admin", args=[token])
+                    self.say("Nobody has an account yet. Make the first admin here, once:")
+                    self.say(f"    {services.address}{path}")
                 self.say(f"Logs: {services.logs}")
                 services.run_on()
 
