@@ -56,6 +56,7 @@ except OSError as error:
     raise BadSetting(f"The secret key can't be kept in {VAR_DIR}: {error.strerror}.") from None
 
 # Labeling.
+# The model in use until an admin chooses one on the page Models.
 EMBEDDING_MODEL = (
     env.text("EMBEDDING_MODEL") or chosen_model(VAR_DIR) or "ViT-H-14-378-quickgelu/dfn5b"
 )
@@ -83,7 +84,7 @@ S3_ENDPOINT_URL = env.address(
 STORAGE_URL = env.bucket("STORAGE_URL")
 MATRIX = env.flag("MATRIX", default=True)
 # The models whose rankings are fused into the lists of queries opened from now on; none for
-# EMBEDDING_MODEL alone.
+# the model in use alone.
 POOL_MODELS = env.words("POOL_MODELS", [])
 CANDIDATE_DEPTH = env.number("CANDIDATE_DEPTH", 5000, minimum=1, maximum=1_000_000)
 # By when all queries are to be complete; the dashboard compares the pace with it.

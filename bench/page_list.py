@@ -149,6 +149,8 @@ _PAGES: Final = {
       API: runs on a release             /api/releases/{release}/runs/
     """,
     "admin": """
+      Models                             /models/
+      API: models                        /api/models/
       Query, edited                      /queries/{query}/edit/
       Query, deleted                     /queries/{query}/delete/
       How to label, edited               /how-to-label/edit/

@@ -38,6 +38,7 @@ _SUBJECTS = {
     "shard": 27,
     "shard_holders": 28,
     "people": 29,
+    "model_in_use": 30,
 }
 
 

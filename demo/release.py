@@ -40,6 +40,7 @@ from labeling.queries.models import Query
 from releases.making.services import release_create
 from releases.models import Release
 from retrieval.corpus.models import Image
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 
 JOB_KIND: Final = "demo_release"
@@ -105,12 +106,12 @@ def _work(job: Job) -> Iterator[Job | None]:
         release = release_create(
             name=RELEASE_NAME,
             created_by=job.created_by,
-            options={"rerank_model": settings.EMBEDDING_MODEL},
+            options={"rerank_model": model_in_use()},
         )
     yield release.job
     yield baselines_job(release) or baselines_begin(release=release, created_by=job.created_by)
     runs = Run.objects.filter(release=release)
-    model = EmbeddingModel.objects.get(name=settings.EMBEDDING_MODEL)
+    model = EmbeddingModel.objects.get(name=model_in_use())
     for baseline in runs.filter(kind=Run.Kind.MODEL, embedding_model=model):
         if baseline.task == Run.Task.RERANK and not release_data(release).fixed:
             continue

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.conf import settings
 
 from labeling.queries.models import Benchmark
 from releases.models import Release
 from retrieval.embedding.counts import embedded_models
+from retrieval.embedding.in_use import model_in_use
 
 
 class ReleaseForm(forms.Form):
@@ -51,8 +51,8 @@ class ReleaseForm(forms.Form):
         field = self.fields["rerank_model"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", "No fixed lists"), *((name, name) for name in names)]
-        if settings.EMBEDDING_MODEL in names:
-            field.initial = settings.EMBEDDING_MODEL
+        if model_in_use() in names:
+            field.initial = model_in_use()
 
     @property
     def options(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from retrieval.embedding.api import EmbeddingJobViewSet
+from retrieval.embedding.api import EmbeddingJobViewSet, ModelViewSet
 from retrieval.images.api import ImageViewSet
 from retrieval.removal.api import DatasetRemovalView, DatasetsView
 from retrieval.search.api import SearchView
@@ -18,6 +18,9 @@ urlpatterns = [
     path("search/", SearchView.as_view(), name="api-search"),
     path("data-sets/", DatasetsView.as_view(), name="api-datasets"),
     path("data-sets/removal/", DatasetRemovalView.as_view(), name="api-dataset-removal"),
+    path("models/", ModelViewSet.as_view({"get": "list"}), name="api-models"),
+    path("models/use/", ModelViewSet.as_view({"post": "use"}), name="api-model-use"),
+    path("models/measure/", ModelViewSet.as_view({"post": "measure"}), name="api-model-measure"),
     path("flags/", ImageViewSet.as_view({"get": "flagged"}), name="api-flags"),
     path("", include(router.urls)),
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from core.jobs.kinds import job_handler
+from retrieval.embedding.measuring import KIND as MEASURE_KIND
+from retrieval.embedding.measuring import measure_step
 from retrieval.embedding.services import (
     KIND,
     PARTICIPANT_KIND,
@@ -22,3 +24,4 @@ job_handler(KIND)(embedding_step)
 job_handler(PARTICIPANT_KIND)(embedding_participant_step)
 job_handler(PACK_KIND)(pack_step)
 job_handler(REMOVAL_KIND)(removal_step)
+job_handler(MEASURE_KIND)(measure_step)

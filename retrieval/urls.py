@@ -3,6 +3,7 @@
 from django.urls import path
 
 from retrieval import views
+from retrieval.embedding.model_views import models
 from retrieval.embedding.views import job
 from retrieval.flags.views import flags
 from retrieval.images.views import image, image_page
@@ -14,6 +15,7 @@ from retrieval.uploads import views as uploads
 urlpatterns = [
     path("search/", search, name="search"),
     path("corpus/", views.corpus, name="corpus"),
+    path("models/", models, name="models"),
     path("flags/", flags, name="flags"),
     path("jobs/<id:pk>/", job, name="job"),
     path("take-down/<id:pk>/", take_down, name="take-down"),

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
-from django.conf import settings
 
 from core.errors import Conflict
 from core.jobs.models import Job
@@ -17,6 +16,7 @@ from labeling.candidates.models import Candidate, CandidateList
 from labeling.candidates.pools import pool_order
 from labeling.queries.models import Benchmark, Query
 from retrieval.corpus.models import ImageTakedown
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.selectors import rank_images
 
@@ -78,8 +78,8 @@ def has_own_filter(candidate_list: CandidateList, query: Query) -> bool:
 
 
 def models_in_use(query: Query) -> list[str]:
-    """The names of the models that order the query's new lists: POOL_MODELS, or EMBEDDING_MODEL."""
-    return list(dict.fromkeys(query.benchmark.setting("POOL_MODELS"))) or [settings.EMBEDDING_MODEL]
+    """The names of the models that order the query's new lists: POOL_MODELS, or the one in use."""
+    return list(dict.fromkeys(query.benchmark.setting("POOL_MODELS"))) or [model_in_use()]
 
 
 def list_fits(query: Query, candidate_list: CandidateList | None = None) -> bool:

@@ -151,7 +151,7 @@ def lists_refresh_stale(*, by: Any) -> int:
     """Make new lists for the open queries whose list is missing or failed, or was made by other
     models or for another text or filter.
 
-    Returns how many were requested. Run it after a change of EMBEDDING_MODEL or POOL_MODELS.
+    Returns how many were requested. Run it after a change of the model in use or of POOL_MODELS.
     """
     requested = 0
     for pk in Query.objects.filter(state=Query.State.OPEN).values_list("pk", flat=True):

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.conf import settings
-
 from labeling.queries.models import Benchmark, default_benchmark
 from retrieval.embedding.counts import embedded_models
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.text_vectors import TextsUnavailable, text_vectors, unread_texts
 from retrieval.encoding.model_specs import ModelSpecError, describe
 
@@ -37,7 +36,7 @@ def cut_texts(texts: Sequence[str], benchmark: Benchmark | None = None) -> list[
     PATIENCE.
     """
     benchmark = benchmark or Benchmark.objects.get(pk=default_benchmark())
-    names = list(benchmark.setting("POOL_MODELS")) or [settings.EMBEDDING_MODEL]
+    names = list(benchmark.setting("POOL_MODELS")) or [model_in_use()]
     cut = []
     for model in embedded_models().filter(name__in=names).order_by("pk"):
         try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from core.access import Role, role_of
 from labeling.queries.models import Query
 from retrieval.corpus.counts import image_count
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import Embedding
 
 
@@ -38,7 +38,7 @@ def first_steps(user: Any) -> list[Step]:
         ),
         Step(
             "Embed them",
-            f"By {settings.EMBEDDING_MODEL}, which orders the candidates of a query.",
+            f"By {model_in_use()}, which orders the candidates of a query.",
             "corpus",
             Embedding.objects.exists(),
         ),

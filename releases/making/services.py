@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
@@ -37,6 +36,7 @@ from releases.snapshot.release_files import RELEASE_FILES, SNAPSHOT_FOLDER
 from releases.snapshot.snapshot import OPEN_FOLDER, Snapshot
 from retrieval.corpus.models import ImageTakedown
 from retrieval.embedding.counts import has_embeddings
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 
 JOB_KIND = "export_release"
@@ -53,7 +53,7 @@ def release_create(
     """Begin the next version of a name: the row, and the job that makes it.
 
     `options`: rerank_model, the name of the model whose top 100 are the fixed lists, "" for none
-    (without it: settings.EMBEDDING_MODEL if any image is embedded under it); include_images,
+    (without it: the model in use if any image is embedded under it); include_images,
     whether the Hugging Face folder holds the images' bytes; test_labels, "hidden" (without it) or
     "public". `benchmark`: the one whose queries it holds; without it that of the earlier versions,
     or the only one. A version whose making failed or was cut short is continued, with these
@@ -176,7 +176,7 @@ def _options(requested: Mapping[str, Any]) -> dict[str, Any]:
     """The options to store, with defaults in place of those that weren't given."""
     name = requested.get("rerank_model")
     if name is None:
-        model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
+        model = EmbeddingModel.objects.filter(name=model_in_use()).first()
         name = model.name if model is not None and has_embeddings(model) else ""
     elif name and not EmbeddingModel.objects.filter(name=name).exists():
         known = ", ".join(EmbeddingModel.objects.order_by("name").values_list("name", flat=True))

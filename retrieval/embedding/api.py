@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from rest_framework import serializers, status, viewsets
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,12 +15,16 @@ from core.api.fields import TextField
 from core.api.parameters import validated
 from core.jobs.api import JobViewSet
 from core.jobs.serializers import JobDetailSerializer
+from retrieval.embedding.choosing import models_listed, recommended_models
+from retrieval.embedding.embedding_models import model_use
+from retrieval.embedding.in_use import model_in_use
+from retrieval.embedding.measuring import measure_job_create
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.model_specs import ModelSpecError
+from retrieval.encoding.model_specs import ModelSpecError, published_names
 
 
 class JobCreateSerializer(serializers.Serializer[Any]):
-    """A job to start: embedding of the corpus, by default with EMBEDDING_MODEL."""
+    """A job to start: embedding of the corpus, by default with the model in use."""
 
     kind = serializers.ChoiceField(choices=["embed"])
     model = TextField(max_length=300, default="", allow_blank=True)
@@ -39,3 +43,76 @@ class EmbeddingJobViewSet(JobViewSet):
         except ModelSpecError as error:
             raise ValidationError({"model": str(error)}) from error
         return Response(self.get_serializer(job).data, status=status.HTTP_201_CREATED)
+
+
+class ListedModelSerializer(serializers.Serializer[Any]):
+    """A model that is here; hours are those of the images that it has not embedded."""
+
+    name = serializers.CharField(source="model.name")
+    dimension = serializers.IntegerField(source="model.dimension")
+    parameters = serializers.IntegerField(source="model.parameters", allow_null=True)
+    seconds_per_image = serializers.FloatField(source="model.seconds_per_image", allow_null=True)
+    embedded = serializers.IntegerField()
+    images = serializers.IntegerField()
+    hours_left = serializers.FloatField(allow_null=True)
+    in_use = serializers.BooleanField()
+    in_pool = serializers.BooleanField()
+
+
+class ModelsSerializer(serializers.Serializer[Any]):
+    """The model in use, those that are here, and those that can be had by name."""
+
+    in_use = serializers.CharField()
+    models = ListedModelSerializer(many=True)
+    recommended = serializers.ListField(child=serializers.CharField())
+    published = serializers.ListField(child=serializers.CharField())
+
+
+class ModelNameSerializer(serializers.Serializer[Any]):
+    """A model, as the page "Models" takes it."""
+
+    model = TextField(max_length=300)
+
+
+class ModelViewSet(viewsets.ViewSet):
+    """Models, for admins: what is here, which is in use, and what one costs on this machine."""
+
+    @extend_schema(operation_id="models_list", responses=ModelsSerializer)
+    def list(self, request: Request) -> Response:
+        """The models that are here, and those that can be had by name."""
+        require_role(request.user, Role.ADMIN)
+        answer = {
+            "in_use": model_in_use(),
+            "models": models_listed(),
+            "recommended": [model.name for model in recommended_models()],
+            "published": published_names(),
+        }
+        return Response(ModelsSerializer(answer).data)
+
+    @extend_schema(
+        operation_id="models_use", request=ModelNameSerializer, responses=ModelNameSerializer
+    )
+    def use(self, request: Request) -> Response:
+        """Make a model the one in use, for new candidate lists and searches; nothing restarts."""
+        require_role(request.user, Role.ADMIN)
+        name = validated(request, ModelNameSerializer)["model"]
+        try:
+            model = model_use(name=name)
+        except ModelSpecError as error:
+            raise ValidationError({"model": str(error)}) from error
+        return Response(ModelNameSerializer({"model": model.name}).data)
+
+    @extend_schema(
+        operation_id="models_measure",
+        request=ModelNameSerializer,
+        responses={201: JobDetailSerializer},
+    )
+    def measure(self, request: Request) -> Response:
+        """Start a job that measures how long a model takes for an image of this corpus."""
+        require_role(request.user, Role.ADMIN)
+        name = validated(request, ModelNameSerializer)["model"]
+        try:
+            job = measure_job_create(name=name, created_by=request.user)
+        except ModelSpecError as error:
+            raise ValidationError({"model": str(error)}) from error
+        return Response(JobDetailSerializer(job).data, status=status.HTTP_201_CREATED)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from core.locks import lock_key, transaction_lock
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.model_specs import describe
 
@@ -15,12 +15,12 @@ from retrieval.encoding.model_specs import describe
 def embedding_model_get_or_create(
     *, name: str | None = None, dimension: int | None = None
 ) -> EmbeddingModel:
-    """Return the model of that name (default: settings.EMBEDDING_MODEL).
+    """Return the model of that name (default: the model in use).
 
     A new model gets a partition; `dimension` is by default that of the model's configuration.
     Raises ModelSpecError for an unknown name.
     """
-    name = name or settings.EMBEDDING_MODEL
+    name = name or model_in_use()
     known = EmbeddingModel.objects.filter(name=name).first()
     if known is not None:
         return known
@@ -35,6 +35,20 @@ def embedding_model_get_or_create(
         )
         if created:
             _partition_create(model)
+    return model
+
+
+@transaction.atomic
+def model_use(*, name: str) -> EmbeddingModel:
+    """Make a model the one in use, everywhere from now on; lists that are frozen stay as they are.
+
+    ModelSpecError: no model is called so.
+    """
+    model = embedding_model_get_or_create(name=name)
+    transaction_lock(lock_key("model_in_use"))
+    EmbeddingModel.objects.filter(in_use=True).exclude(pk=model.pk).update(in_use=False)
+    EmbeddingModel.objects.filter(pk=model.pk).update(in_use=True)
+    model.in_use = True
     return model
 
 

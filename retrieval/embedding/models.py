@@ -25,6 +25,14 @@ class EmbeddingModel(models.Model):
         null=True, help_text="of image and text side together; empty until its text side is loaded"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    seconds_per_image = models.FloatField(
+        null=True, help_text="to embed one on the machine that measured it; empty until measured"
+    )
+    in_use = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="it orders new candidate lists and answers searches; at most one model",
+    )
     identity = models.UUIDField(
         unique=True,
         editable=False,
@@ -37,6 +45,9 @@ class EmbeddingModel(models.Model):
             models.CheckConstraint(
                 condition=models.Q(dimension__range=(1, LARGEST_DIMENSION)),
                 name="embedding_model_dimension",
+            ),
+            models.UniqueConstraint(
+                fields=["in_use"], condition=models.Q(in_use=True), name="one_model_in_use"
             ),
         ]
 

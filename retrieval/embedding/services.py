@@ -32,6 +32,7 @@ from core.sql import fetch_all
 from retrieval.corpus.models import Image
 from retrieval.embedding.device import device_held
 from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.pipeline import Item, encode_batches, reader_count
 from retrieval.embedding.progress import PRICE, DeviceProgress
@@ -67,12 +68,12 @@ WHERE id = ANY(%s) ORDER BY id FOR SHARE
 
 
 def embedding_job_create(*, model_name: str = "", created_by: Any = None) -> Job:
-    """Create a job that embeds the whole corpus with a model (default: settings.EMBEDDING_MODEL).
+    """Create a job that embeds the whole corpus with a model (default: the model in use).
 
     Returns the unfinished job of that model if there is one. Raises ModelSpecError for an unknown
     name.
     """
-    name = model_name or settings.EMBEDDING_MODEL
+    name = model_name or model_in_use()
     describe(name)
     with transaction.atomic():
         transaction_lock(lock_key("job_kind"))

@@ -25,6 +25,7 @@ from django.db.models.functions import Now
 from core.errors import Unavailable
 from core.locks import lock_key, session_lock
 from retrieval.embedding.counts import embedded_models
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel, TextVector
 from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.encoding.text import load_text_encoder
@@ -200,10 +201,10 @@ def _serve() -> None:
 
 
 def _load_model_in_use() -> None:
-    if embedded_models().filter(name=settings.EMBEDDING_MODEL).exists():
+    if embedded_models().filter(name=model_in_use()).exists():
         # Requests report this error.
         with suppress(ModelSpecError):
-            load_text_encoder(settings.EMBEDDING_MODEL).encode("")
+            load_text_encoder(model_in_use()).encode("")
 
 
 def _last_request() -> TextVector | None:

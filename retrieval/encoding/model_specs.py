@@ -6,10 +6,12 @@ loads weights.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -150,6 +152,33 @@ def _published_config(name: str) -> Path:
     assert found is not None
     assert found.submodule_search_locations
     return Path(found.submodule_search_locations[0]) / "model_configs" / f"{name}.json"
+
+
+@cache
+def published_names() -> tuple[str, ...]:
+    """Return the models that open_clip publishes with weights, as "NAME/TAG", in its order.
+
+    Its table is read as text: importing open_clip imports torch, which web processes don't have.
+    """
+    tree = ast.parse(_published_config("").parents[1].joinpath("pretrained.py").read_text("utf-8"))
+    values = {
+        assigned.targets[0].id: assigned.value
+        for assigned in tree.body
+        if isinstance(assigned, ast.Assign) and isinstance(assigned.targets[0], ast.Name)
+    }
+    table = values["_PRETRAINED"]
+    assert isinstance(table, ast.Dict)
+    names = []
+    for key, value in zip(table.keys, table.values, strict=True):
+        tags = values[value.id] if isinstance(value, ast.Name) else value
+        assert isinstance(key, ast.Constant)
+        assert isinstance(tags, ast.Call)
+        for tag in tags.keywords:
+            names.append(f"{key.value}/{tag.arg}")
+            options = tag.value.keywords if isinstance(tag.value, ast.Call) else []
+            if any(option.arg == "quick_gelu" for option in options):
+                names.append(f"{key.value}-quickgelu/{tag.arg}")
+    return tuple(name for name in names if _published_config(name.rpartition("/")[0]).is_file())
 
 
 BASES: list[Callable[[str], str | None]] = []

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.conf import settings
 from django.db import Error, connection
 
 from core.errors import Refused
 from core.locks import lock_key, session_lock
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
 from retrieval.ranking.reading import partition_name
 from retrieval.search.vector_indexes import (
@@ -67,7 +67,7 @@ def index_build(
     ef_construction: int = EF_CONSTRUCTION,
     memory: int | None = None,
 ) -> VectorIndex:
-    """Index a model's embeddings (default: settings.EMBEDDING_MODEL), and return when that is done.
+    """Index a model's embeddings (default: the model in use), and return when that is done.
 
     `kind` is by default `recommended_kind`, `memory` (MiB for the graph) by default `graph_memory`,
     up to 2 GiB. An index that has these parameters is left as it is, any other is replaced, and a
@@ -114,7 +114,7 @@ def index_drop(*, model_name: str = "") -> None:
 
 
 def _model(name: str) -> EmbeddingModel:
-    name = name or settings.EMBEDDING_MODEL
+    name = name or model_in_use()
     model = EmbeddingModel.objects.filter(name=name).first()
     if model is None:
         raise IndexRefused(f"{name} has no embeddings yet.")

@@ -14,6 +14,7 @@ from django.conf import settings
 from core.errors import Conflict
 from retrieval.corpus.models import Image
 from retrieval.embedding.counts import embedded_models
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vector, unread_texts
 from retrieval.ranking.selectors import (
@@ -98,14 +99,14 @@ def search_images(
     Exact by the model's packed matrix if there is one; else, if the filter holds more images than
     settings.SEARCH_EXACT_IMAGES, approximate by the model's index if there is one; else exact by a
     scan of the database. Without a matrix a `person` (a user's key) has one search at a time.
-    `model` is by default settings.EMBEDDING_MODEL. Once `has_left()` is true, the wait for
+    `model` is by default the model in use. Once `has_left()` is true, the wait for
     the text's vector ends.
 
     Raises SearchUnavailable if the model has embedded no image, or not this one, SearchTooSlow and
     SearchBusy (see `search_turn`), and the errors of `text_vector` if the text can't be encoded.
     """
     began = time.monotonic()
-    name = model or settings.EMBEDDING_MODEL
+    name = model or model_in_use()
     embedding_model = embedded_models().filter(name=name).first()
     if embedding_model is None:
         raise SearchUnavailable(

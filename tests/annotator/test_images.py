@@ -112,7 +112,7 @@ settings.ALLOWED_HOSTS = ["testserver"]
 client = Client(HTTP_X_FORWARDED_FOR="127.0.0.1")
 client.force_login(get_user_model().objects.get(pk=int(sys.argv[1])))
 statuses = {one: client.get(one).status_code for one in json.loads(sys.argv[2])}
-embed = client.post("/corpus/", {"model": "ViT-B-32/openai"})
+embed = client.post("/models/", {"model": "ViT-B-32/openai", "action": "embed"})
 print(json.dumps([statuses, embed.status_code, sorted({"torch", "open_clip"} & set(sys.modules))]))
 """
 

@@ -94,6 +94,8 @@ def named(world: World) -> dict[str, dict[str, Any]]:
         "GET /api/search/": {"query": {"text": "a toad"}},
         "GET /api/data-sets/removal/": {"query": {"dataset": world.image.dataset}},
         "POST /api/data-sets/removal/": {"body": {"dataset": world.image.dataset}},
+        "POST /api/models/use/": {"body": {"model": model}},
+        "POST /api/models/measure/": {"body": {"model": model}},
         "POST /api/releases/": {"body": {"name": "Newts", "rerank_model": ""}},
         "GET /api/releases/{id}/files/{name}": {
             "path_parameters": release | {"name": "inquire_queries_val.csv"},

@@ -69,9 +69,12 @@ def test_the_corpus_page_counts_and_finds_species(clients: dict[str, Client], co
 
 def test_admins_alone_start_an_embedding_job(clients: dict[str, Client], corpus: Any) -> None:
     for role in ("annotator", "reviewer"):
-        assert clients[role].post("/corpus/", {"model": toy_model()}).status_code == 403
+        assert (
+            clients[role].post("/models/", {"model": toy_model(), "action": "embed"}).status_code
+            == 403
+        )
     assert not Job.objects.exists()
-    answer = clients["admin"].post("/corpus/", {"model": toy_model()})
+    answer = clients["admin"].post("/models/", {"model": toy_model(), "action": "embed"})
     job = Job.objects.get()
     assert (job.kind, answer["Location"]) == ("embed", f"/jobs/{job.pk}/")
 
@@ -79,8 +82,8 @@ def test_admins_alone_start_an_embedding_job(clients: dict[str, Client], corpus:
 def test_a_model_that_does_not_exist_is_named_on_the_page(
     clients: dict[str, Client], corpus: Any
 ) -> None:
-    page = clients["admin"].post("/corpus/", {"model": "no-such-model"})
-    assert "no-such-model" in page.context["form_error"]
+    page = clients["admin"].post("/models/", {"model": "no-such-model", "action": "embed"})
+    assert "no-such-model" in page.context["problem"]
     assert not Job.objects.exists()
 
 

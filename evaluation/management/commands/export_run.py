@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from core.commands import ServiceCommand, command
@@ -13,6 +12,7 @@ from evaluation.scoring.run_files import RunLine, write_trec
 from labeling.queries.categories import SPLITS
 from releases.importing.layout import Layout
 from releases.management.arguments import open_release, positive
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vectors
 from retrieval.ranking.batches import in_batches, vectors_at_once
@@ -32,9 +32,7 @@ class Command(ServiceCommand):
         parser.add_argument(
             "--release", type=Path, required=True, metavar="DIR", help="the release's directory"
         )
-        parser.add_argument(
-            "--model", default=settings.EMBEDDING_MODEL, help="default: %(default)s"
-        )
+        parser.add_argument("--model", default="", help="default: the model in use")
         parser.add_argument(
             "--depth", type=positive, default=1000, help="images a query (default: 1000)"
         )
@@ -44,11 +42,12 @@ class Command(ServiceCommand):
     @open_as_callers()
     def handle(self, *args: Any, **options: Any) -> None:
         release = open_release(options["release"])
-        model = EmbeddingModel.objects.filter(name=options["model"]).first()
+        name = options["model"] or model_in_use()
+        model = EmbeddingModel.objects.filter(name=name).first()
         if model is None:
             raise CommandError(
-                f"No image is embedded with {options['model']!r} yet; run "
-                f"{command('embed --model ' + options['model'] + ' --wait')} first."
+                f"No image is embedded with {name!r} yet; run "
+                f"{command('embed --model ' + name + ' --wait')} first."
             )
         counts = corpus_counts(model=model)
         if counts.unembedded:

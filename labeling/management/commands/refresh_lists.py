@@ -14,7 +14,7 @@ class Command(BaseCommand):
 
     help = (
         "Have new candidate lists made for the open queries whose list is missing, failed or of "
-        "another text, species filter or other models: run it after a change of EMBEDDING_MODEL or "
+        "another text, species filter or other models: run it after a change of the model or of "
         "POOL_MODELS. The judgments are kept."
     )
 

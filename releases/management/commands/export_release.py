@@ -41,7 +41,7 @@ class Command(ServiceCommand):
             "--rerank-model",
             metavar="MODEL",
             help="whose first 100 are the fixed lists of a new version; '' for none "
-            "(default: EMBEDDING_MODEL)",
+            "(default: the model in use)",
         )
         parser.add_argument(
             "--include-images",

@@ -20,7 +20,7 @@ class Command(ServiceCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--model", default="", help="by default the setting EMBEDDING_MODEL")
+        parser.add_argument("--model", default="", help="by default the model in use")
         add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:

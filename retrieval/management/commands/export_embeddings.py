@@ -4,7 +4,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
 from core.commands import ServiceCommand
@@ -12,6 +11,7 @@ from core.commands.progress import Progress
 from core.files import open_as_callers
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.exporting import DTYPES, export_embeddings
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 
 
@@ -24,7 +24,7 @@ class Command(ServiceCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("out", metavar="OUT", type=Path)
-        parser.add_argument("--model", default="", help="by default the setting EMBEDDING_MODEL")
+        parser.add_argument("--model", default="", help="by default the model in use")
         parser.add_argument("--per-file", type=int, default=1_000_000, help="vectors in a file")
         parser.add_argument("--dtype", choices=DTYPES, default="float16")
         parser.add_argument(
@@ -42,7 +42,7 @@ class Command(ServiceCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["per_file"] < 1:
             raise CommandError("--per-file must be at least 1.")
-        name = options["model"] or settings.EMBEDDING_MODEL
+        name = options["model"] or model_in_use()
         model = EmbeddingModel.objects.filter(name=name).first()
         if model is None:
             known = ", ".join(model.name for model in embedded_models()) or "none"

@@ -27,7 +27,7 @@ class Command(ServiceCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--model", default="", help="by default the setting EMBEDDING_MODEL")
+        parser.add_argument("--model", default="", help="by default the model in use")
         parser.add_argument(
             "--kind",
             choices=["halfvec", "binary"],

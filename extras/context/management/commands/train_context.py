@@ -6,13 +6,13 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
 from core.commands import ServiceCommand
 from core.commands.progress import Progress
 from core.files import open_as_callers
 from extras.context.services import context_train
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 
 
@@ -27,12 +27,12 @@ class Command(ServiceCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path, metavar="FOLDER", help="new or empty")
-        parser.add_argument("--base", help="the model that embeds the images (EMBEDDING_MODEL)")
+        parser.add_argument("--base", help="the model that embeds the images (the model in use)")
         parser.add_argument("--held-out", type=float, default=0.2, help="share (0.2)")
 
     @open_as_callers()
     def handle(self, *args: Any, folder: Path, **options: Any) -> None:
-        name = options["base"] or settings.EMBEDDING_MODEL
+        name = options["base"] or model_in_use()
         base = EmbeddingModel.objects.filter(name=name).first()
         if base is None:
             raise CommandError(f"{name} has embedded no image yet.")

@@ -3,12 +3,12 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
 from core.commands import ServiceCommand
 from core.commands.progress import Progress
 from extras.duplicates.services import LEAST_LIKENESS, duplicates_find
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 
 
@@ -20,7 +20,7 @@ class Command(ServiceCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--model", help="whose embeddings are compared (EMBEDDING_MODEL)")
+        parser.add_argument("--model", help="whose embeddings are compared (the model in use)")
         parser.add_argument(
             "--likeness",
             type=float,
@@ -29,7 +29,7 @@ class Command(ServiceCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        name = options["model"] or settings.EMBEDDING_MODEL
+        name = options["model"] or model_in_use()
         model = EmbeddingModel.objects.filter(name=name).first()
         if model is None:
             raise CommandError(f"{name} has embedded no image yet.")

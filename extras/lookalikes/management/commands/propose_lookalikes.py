@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import Progress
 from extras.lookalikes.services import confusions_propose
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 
 
@@ -23,14 +23,14 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--model", help="whose embeddings are compared (EMBEDDING_MODEL)")
+        parser.add_argument("--model", help="whose embeddings are compared (the model in use)")
         parser.add_argument("--each", type=int, default=50, help="images of a species (50)")
         parser.add_argument(
             "--least", type=float, default=0.1, help="share of a species' images (0.1)"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        name = options["model"] or settings.EMBEDDING_MODEL
+        name = options["model"] or model_in_use()
         model = EmbeddingModel.objects.filter(name=name).first()
         if model is None:
             raise CommandError(f"{name} has embedded no image yet.")
