@@ -62,6 +62,18 @@ class QueryTask(NamedTuple):
     """Gives the condition, a Q, on the queries that they see for it, whatever their state."""
 
 
+class FirstStep(NamedTuple):
+    """A step on the way from an empty installation to the first release."""
+
+    title: str
+    about: str
+    address: Callable[[], str]
+    """The page on which it is done."""
+    done: Callable[[], bool]
+    last: bool = False
+    """Once it is done, the steps stand under Help alone."""
+
+
 class SnapshotTable(NamedTuple):
     """A table of a release's snapshot. It has labels: of a hidden test split nothing is open."""
 
@@ -91,6 +103,8 @@ IMAGE_PANELS: list[Callable[[Any, Any], str | None]] = []
 safe HTML with nothing that the user may not know, or None. Later apps on the street add theirs too.
 """
 QUERY_TASKS: list[QueryTask] = []
+LATER_STEPS: list[FirstStep] = []
+"""The steps after the labels, in order; later apps append theirs."""
 CONFUSIONS: list[Confusions] = []
 SNAPSHOT_FACTS: list[Callable[[], dict[str, Any]]] = []
 """Each returns fields of a snapshot's header, as of the moment when it is taken."""

@@ -10,5 +10,9 @@ class EvaluationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the kinds of long work that this app does."""
+        """Register the kinds of long work that this app does, and its first step."""
+        from core.registries import LATER_STEPS
         from evaluation import job_handlers  # noqa: F401
+        from evaluation.first_steps import LEADERBOARD
+
+        LATER_STEPS.append(LEADERBOARD)

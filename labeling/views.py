@@ -35,7 +35,7 @@ from labeling.lifecycle.assignments import still_labeling
 from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
-from labeling.review.first_steps import first_steps
+from labeling.review.first_steps import all_steps, first_steps
 from labeling.review.my_queries import my_queries
 from labeling.review.overview import (
     SORT_KEYS,
@@ -336,5 +336,6 @@ def help_page(request: HttpRequest) -> HttpResponse:
         "minimum_labels": settings.MINIMUM_LABELS,
         "keys": keys_shown(request.user, HELP_ACTIONS),
         "terms": sorted(TERMS.items(), key=lambda term: term[0].casefold()),
+        "steps": all_steps() if role_of(request.user) == Role.ADMIN else [],
     }
     return render(request, "labeling/help.html", context)

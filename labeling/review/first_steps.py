@@ -1,52 +1,95 @@
-"""The way from an empty installation to the first query."""
+"""The way from an empty installation to the first release: what an admin does next."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth import get_user_model
+from django.urls import reverse
 
 from core.access import Role, role_of
+from core.registries import LATER_STEPS, FirstStep
 from labeling.queries.models import Query
 from retrieval.corpus.counts import image_count
+from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.in_use import model_in_use
-from retrieval.embedding.models import Embedding
+
+_State = Query.State
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step; `route` names the page where it is done."""
+    """A step, and whether it is done."""
 
     title: str
     about: str
-    route: str
+    address: str
     done: bool
 
 
 def first_steps(user: Any) -> list[Step]:
-    """The steps, for an admin until a query was opened; else none."""
-    if role_of(user) != Role.ADMIN or Query.objects.exclude(state=Query.State.DRAFT).exists():
+    """The steps, for an admin until the first release is made; else none."""
+    if role_of(user) != Role.ADMIN or any(step.last and step.done() for step in LATER_STEPS):
         return []
-    others = get_user_model().objects.filter(is_active=True).exclude(pk=user.pk)
+    return all_steps()
+
+
+def all_steps() -> list[Step]:
+    """Every step with whether it is done, also after the first release."""
+    steps = [*_steps(), *LATER_STEPS]
+    return [Step(step.title, step.about, step.address(), step.done()) for step in steps]
+
+
+def next_step(steps: Sequence[Step]) -> Step | None:
+    """The first step that is not done."""
+    return next((step for step in steps if not step.done), None)
+
+
+def _steps() -> list[FirstStep]:
+    """Those up to the labels."""
+    model = model_in_use()
     return [
-        Step(
+        FirstStep(
             "Bring in images",
             "Upload a folder or a ZIP, or import a corpus on the server.",
-            "upload",
-            image_count() > 0,
+            lambda: reverse("upload"),
+            lambda: image_count() > 0,
         ),
-        Step(
-            "Embed them",
-            f"By {model_in_use()}, which orders the candidates of a query.",
-            "corpus",
-            Embedding.objects.exists(),
+        FirstStep(
+            "Have the model look at them (embed)",
+            f"By {model}, which orders the images of a query; or choose another model.",
+            lambda: reverse("models", query={"model": model}),
+            lambda: embedded_models().filter(name=model).exists(),
         ),
-        Step(
+        FirstStep(
             "Write a query",
-            "What an image must show, such as “a mongoose standing upright alert”; then open it.",
-            "query-new",
-            Query.objects.exists(),
+            "What an image must show, such as “a mongoose standing upright alert”.",
+            lambda: reverse("query-new"),
+            Query.objects.exists,
         ),
-        Step("Invite annotators", "They label open queries.", "people", others.exists()),
+        FirstStep(
+            "Open it",
+            "Then its images are put in order, and people can label them.",
+            lambda: _of_query("query-detail", _State.DRAFT),
+            Query.objects.exclude(state=_State.DRAFT).exists,
+        ),
+        FirstStep(
+            "Label its images",
+            "Yourself, or by people whom you invite under People; then hand it in.",
+            lambda: _of_query("query-label", _State.OPEN),
+            Query.objects.filter(state__in=[_State.SUBMITTED, _State.COMPLETE]).exists,
+        ),
+        FirstStep(
+            "Review it",
+            "Decide what people were unsure about, and complete the query.",
+            lambda: _of_query("query-review", _State.SUBMITTED),
+            Query.objects.filter(state=_State.COMPLETE).exists,
+        ),
     ]
+
+
+def _of_query(page: str, state: str) -> str:
+    """The page of the newest query in that state; without one the list of queries."""
+    query = Query.objects.filter(state=state).order_by("-pk").values_list("pk", flat=True).first()
+    return reverse("dashboard") if query is None else reverse(page, args=[query])

@@ -19,8 +19,6 @@ from django.test import Client
 from core import storage
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
-from labeling.lifecycle.services import query_create
-from labeling.queries.models import Query
 from retrieval.corpus.models import Image, Species
 from tests.retrieval.making import jpeg
 
@@ -349,25 +347,6 @@ def test_an_import_whose_files_are_gone_says_so(client: Client, settings: Any) -
     assert job_slice_run(job_id=job.pk) is Slice.FAILED
     job.refresh_from_db()
     assert "Upload them again" in job.error
-
-
-def test_first_steps_lead_an_admin_until_a_query_is_open(
-    client: Client, clients: dict[str, Client], admin: Any
-) -> None:
-    def steps(page: str) -> list[bool]:
-        part = page.partition("first-steps")[2].partition("</ol>")[0]
-        return ["Done" in one for one in part.split("<li>")[1:]]
-
-    assert "First steps" not in clients["reviewer"].get("/").content.decode()
-    # The other roles' people are there.
-    assert steps(client.get("/").content.decode()) == [False, False, False, True]
-    address = begin(client)
-    send(client, address, "Rana temporaria/1.jpg", jpeg(size=(40, 30)))
-    imported(client, address, "x")
-    query = query_create(text="a toad", category="Species ID", split="val", created_by=admin)
-    assert steps(client.get("/").content.decode()) == [True, False, True, True]
-    Query.objects.filter(pk=query.pk).update(state=Query.State.OPEN)
-    assert "First steps" not in client.get("/").content.decode()
 
 
 def test_what_is_broken_is_answered_and_an_import_asked_twice_begins_once(client: Client) -> None:
