@@ -130,6 +130,8 @@ def _load_named(source: Source, device: str) -> tuple[Any, Any, Any]:
             source.spec, f"{name!r} has no pretrained tag {source.tag!r} (it has: {known})"
         )
     pretrained = None if source.tag == RANDOM_TAG else source.tag
+    if pretrained is not None:
+        _fetch_published(source, open_clip.get_pretrained_cfg(name, pretrained))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(RANDOM_SEED)
         options = {"pretrained": pretrained, "device": device}
@@ -168,9 +170,39 @@ def _load_local(source: Source, device: str) -> tuple[Any, Any, Any]:
     return _built(source, private, model_config, options)
 
 
+def _fetch_published(source: Source, config: dict[str, Any]) -> None:
+    """Fetch the weights that open_clip publishes, unless they were before."""
+    from open_clip.pretrained import download_pretrained
+
+    try:
+        download_pretrained(config)
+    except FAILURES as error:
+        if hub := config.get("hf_hub", ""):
+            raise _weights_unavailable(source, hub.rpartition("/")[0], error) from error
+        address = config.get("url", "")
+        place = Path("~/.cache/clip").expanduser() / address.rpartition("/")[2]
+        raise ModelSpecError(
+            source.spec,
+            f"its weights could not be fetched ({first_line(error)}); without a connection copy "
+            f"{address} to {place}",
+        ) from error
+
+
 def _hub_weights(source: Source) -> str:
     """Fetch the weights of a repository, unless they were before; where they are."""
     open_clip_module()
     from open_clip.pretrained import download_pretrained_from_hf
 
-    return str(download_pretrained_from_hf(source.hub))
+    try:
+        return str(download_pretrained_from_hf(source.hub))
+    except FAILURES as error:
+        raise _weights_unavailable(source, source.hub, error) from error
+
+
+def _weights_unavailable(source: Source, repository: str, error: Exception) -> ModelSpecError:
+    """Says which files to copy, and how to name them."""
+    return ModelSpecError(
+        source.spec,
+        f"its weights could not be fetched ({first_line(error)}); without a connection copy "
+        f"{HUB_ADDRESS}{repository} into a folder, and name that folder as the model",
+    )

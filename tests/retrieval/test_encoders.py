@@ -145,7 +145,7 @@ def test_a_failed_download_is_explained(monkeypatch: pytest.MonkeyPatch) -> None
     def refuse(*_arguments: object, **_options: object) -> str:
         raise OSError("no route to host")
 
-    monkeypatch.setattr(open_clip.factory, "download_pretrained", refuse)
+    monkeypatch.setattr(open_clip.pretrained, "download_pretrained", refuse)
     with pytest.raises(ModelSpecError, match="no route to host"):
         load_encoder("RN50/openai")
 
