@@ -22,6 +22,7 @@ OPEN = {
     "admin/logout/",
     "api/token/",
     "password/MQ/abcdef12/",  # which sets the password of whom an admin gave the link
+    "first-admin/abcdef12/",  # which makes the first admin, by the link that `serve` prints
     "api/schema/",  # the description of the API, which holds no data
 }
 #: What differs from one answer to the next by itself.

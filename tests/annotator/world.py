@@ -100,6 +100,7 @@ class World:
             "simulations": {"pk": self.simulation.pk if self.simulation else 0},
             "account": {"pk": self.token.pk},
             "people": {"pk": self.people["annotator"].pk},
+            "first-admin": {"token": "abcdef12"},
             "password": {"uidb64": "MQ", "token": "abcdef12"},
         }
 
