@@ -75,7 +75,9 @@ def team_progress() -> TeamProgress:
         states=[(state, state.label, counts.get(state, 0)) for state in shown],
         judgments_per_day=sum(count for _, count in days) / DAYS,
         completed_per_day=completed / DAYS,
-        sentence=pace_sentence(left=left, completed=completed, today=today, due=settings.DUE_DATE),
+        sentence=pace_sentence(left=left, completed=completed, today=today, due=settings.DUE_DATE)
+        if left or counts.get(Query.State.COMPLETE)
+        else "No query has been written yet.",
         bars=_bars(days),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from typing import Any, Final
 
 from django.db import transaction
@@ -14,6 +15,7 @@ from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Image
 from retrieval.embedding.device import device_held
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.fetching import loading_noted
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.pipeline import Item, encode_batches, reader_count
 from retrieval.encoding.encoders import describe, encoder_in_use
@@ -50,7 +52,9 @@ def measure_step(job: Job, deadline: float) -> bool:
     with device_held() as held:
         if not held:
             return False
-        with encoder_in_use(job.params["model"]) as encoder:
+        with ExitStack() as stack:
+            with loading_noted(job):
+                encoder = stack.enter_context(encoder_in_use(job.params["model"]))
             images = Image.objects.filter(takedown=None).order_by("pk")[:MEASURED_IMAGES]
             items = [Item(image.pk, ImageRef.of(image), 0) for image in images]
             readers = reader_count(far=any_far())

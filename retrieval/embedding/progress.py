@@ -90,7 +90,7 @@ class EmbeddingProgress:
 
 def embedding_progress(job: Job) -> EmbeddingProgress:
     """The progress of an embedding job now; two SQL queries."""
-    lines = {int(number): line for number, line in job.result.items()}
+    lines = {int(number): line for number, line in job.result.items() if number.isdigit()}
     ranges = EmbeddingRange.objects.filter(job=job).values_list("pk", flat=True)
     of_ranges = {pk: lock_key("embedding_range", pk) for pk in ranges}
     held = locked([*of_ranges.values(), *map(device_lock, lines)])

@@ -32,6 +32,7 @@ from core.sql import fetch_all
 from retrieval.corpus.models import Image
 from retrieval.embedding.device import device_held
 from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
+from retrieval.embedding.fetching import loading_noted
 from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.pipeline import Item, encode_batches, reader_count
@@ -146,7 +147,8 @@ def _model(job: Job, device_is_held: bool) -> Iterator[tuple[EmbeddingModel, Enc
         yield None
         return
     with ExitStack() as stack:
-        encoder = stack.enter_context(encoder_in_use(job.params["model"]))
+        with loading_noted(job):
+            encoder = stack.enter_context(encoder_in_use(job.params["model"]))
         model = embedding_model_get_or_create(name=job.params["model"])
         if settings.EMBEDDING_COMPILE != "off":
             encoder.images.compile(settings.EMBEDDING_COMPILE)

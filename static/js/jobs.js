@@ -12,6 +12,13 @@ function timeLeft(job) {
   return seconds < 90 ? `about ${seconds} s left` : `about ${Math.round(seconds / 60)} min left`;
 }
 
+function loadingSentence(loading) {
+  if (!loading) return "";
+  const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+  if (!loading.bytes) return "The model is being loaded.";
+  return `The model is being fetched: ${megabytes(loading.bytes)} MB, ${megabytes(loading.rate)} MB per second.`;
+}
+
 function drawState(badge, state) {
   if (!badge) return;
   badge.className = `badge ${state}`;
@@ -34,6 +41,7 @@ function drawJob(node, job) {
   set("rate", alone && job.rate ? `${job.rate.toFixed(1)} per second` : "");
   set("left", alone ? timeLeft(job) : "");
   set("failed", job.failed ? `${job.failed} failed` : "");
+  set("loading", loadingSentence(job.result.loading));
   drawState(node.querySelector(".badge"), job.state);
   drawDevices();
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from core.jobs.models import Job
 from core.jobs.services import job_slice_run
 from labeling.candidates.selectors import models_in_use
 from labeling.lifecycle.services import query_create
+from retrieval.embedding import fetching
 from retrieval.embedding.embedding_models import embedding_model_get_or_create, model_use
 from retrieval.embedding.in_use import model_in_use
+from retrieval.embedding.measuring import measure_job_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.model_specs import published_names
@@ -105,6 +108,25 @@ def test_an_unknown_model_is_refused_with_what_is_accepted(clients: dict[str, Cl
     assert sent.status_code == 400
     assert not EmbeddingModel.objects.exists()
     assert not Job.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_says_what_was_fetched_while_its_model_is_loaded(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clients: dict[str, Client]
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(fetching, "EVERY_SECONDS", 0.01)
+    job = measure_job_create(name="demo")
+
+    def said() -> Any:
+        job.refresh_from_db()
+        return (job.result.get("loading") or {}).get("bytes")
+
+    with fetching.loading_noted(job):
+        wait_for(lambda: said() is not None, what="a note")
+        (tmp_path / "weights.incomplete").write_bytes(bytes(1000))
+        wait_for(lambda: said() == 1000, what="the bytes")
+    assert said() is None
 
 
 def test_the_published_names_are_those_of_open_clip() -> None:
