@@ -172,6 +172,7 @@ def published_names() -> tuple[str, ...]:
     for key, value in zip(table.keys, table.values, strict=True):
         tags = values[value.id] if isinstance(value, ast.Name) else value
         assert isinstance(key, ast.Constant)
+        assert isinstance(key.value, str)
         assert isinstance(tags, ast.Call)
         for tag in tags.keywords:
             names.append(f"{key.value}/{tag.arg}")
