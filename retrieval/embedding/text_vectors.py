@@ -201,10 +201,11 @@ def _serve() -> None:
 
 
 def _load_model_in_use() -> None:
-    if embedded_models().filter(name=model_in_use()).exists():
+    name = model_in_use()
+    if embedded_models().filter(name=name).exists():
         # Requests report this error.
         with suppress(ModelSpecError):
-            load_text_encoder(model_in_use()).encode("")
+            load_text_encoder(name).encode("")
 
 
 def _last_request() -> TextVector | None:

@@ -110,8 +110,8 @@ def search_images(
     embedding_model = embedded_models().filter(name=name).first()
     if embedding_model is None:
         raise SearchUnavailable(
-            f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus "
-            "page, or with “python manage.py embed”."
+            f"The corpus has not been embedded by {name} yet. An admin starts that on the page "
+            "“Models”, or with “python manage.py embed”."
         )
     if like is None:
         vector = text_vector(
