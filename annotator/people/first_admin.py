@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.core.signing import BadSignature, TimestampSigner
 from django.db import transaction
@@ -23,7 +25,7 @@ def first_admin_token() -> str | None:
 def first_admin_allowed(token: str) -> bool:
     """Whether the link is good still: signed here, young enough, and nobody is there yet."""
     try:
-        _SIGNER.unsign(token, max_age=settings.PASSWORD_RESET_TIMEOUT)
+        _SIGNER.unsign(token, max_age=timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT))
     except BadSignature:
         return False
     return not User.objects.exists()
