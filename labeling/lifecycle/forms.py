@@ -133,7 +133,7 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
         )
         usual = self.instance.benchmark.setting("HAND_IN_RULE")
         self.fields["rule_choice"].choices = [  # type: ignore[attr-defined]
-            (_USUAL_RULE, f"As usual here: {usual}."),
+            (_USUAL_RULE, f"As usual here. {_RULES.get(usual, usual)}"),
             *_RULES.items(),
             (_OTHER_RULE, "Another rule"),
         ]

@@ -105,6 +105,7 @@ def test_a_query_gets_the_species_groups_and_pasted_lists_that_were_picked(
     page = log_in("ada", "/queries/new/")
     page.get_by_label("Query text").fill("a hopper on one leg")
     page.get_by_label("Category").select_option("Species ID")
+    page.get_by_text("More", exact=True).click()
     page.get_by_label("Split").select_option("test")
     field = page.get_by_label("Species filter")
     option = search(field, "moorhupfer").first
