@@ -113,7 +113,7 @@ def test_each_filter_shows_what_passes_and_none_moves_a_counter(
 
     def counters() -> list[str]:
         names = ("judged", "candidates", "relevant", "streak", "remaining")
-        return [shown(page, name).inner_text() for name in names]
+        return [shown(page, name).text_content() or "" for name in names]
 
     before = counters(), site.progress("ann", query)
 

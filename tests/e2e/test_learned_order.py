@@ -72,7 +72,7 @@ def test_revisions_come_while_one_labels(site: Site, log_in: Callable[..., Page]
     assert site.progress("ann", query)["prefix"] == prefix
     page.keyboard.press("ArrowLeft")
     expect(shown(page, "rank")).to_have_text(str(ranks[-1]))
-    why = shown(page, "why").inner_text()
+    why = shown(page, "why").text_content()
     assert why in ("learned, revision 1", "learned, revision 2", f"CLIP rank {ranks[-1]}")
 
     # Undone and done again, a judgment keeps how its image was found.
