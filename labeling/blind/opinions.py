@@ -125,7 +125,7 @@ def _threshold(before: QuerySet[BlindItem], shares: OpinionShares) -> float:
     for probability, relevance, group in facts:
         share = shares.of(relevant=relevance == Relevance.RELEVANT, lookalike=bool(group))
         # The label at the threshold itself is passed over, whatever a division rounds to.
-        ratios.append(probability / share * (1 - 1e-12) if share else 0.0)
+        ratios.append((probability or 0.0) / share * (1 - 1e-12) if share else 0.0)
     return min(ratios)
 
 
