@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from core.access import names_hidden_from
 from core.sql import fetch_all
 from labeling.candidates.models import Candidate
-from labeling.judging.models import Judgment
+from labeling.judging.models import Judgment, Relevance
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.corpus.places import species_without_places
@@ -37,7 +37,8 @@ _LISTED = f"""
                     WHERE w.image_id = c.image_id AND w.restored_at IS NULL)
 """
 _JUDGED = f"""EXISTS (SELECT FROM {Judgment._meta.db_table} j
- WHERE j.query_id = %s AND j.annotator_id = %s AND j.image_id = c.image_id)"""
+ WHERE j.query_id = %s AND j.annotator_id = %s AND j.image_id = c.image_id
+   AND j.relevance = ANY(%s))"""
 _FLAGGED = f"""EXISTS (SELECT FROM {ImageFlag._meta.db_table} f
  WHERE f.image_id = c.image_id AND f.state = 'open')"""
 _PLACE_SHOWN = "(i.species_id IS NULL OR i.species_id <> ALL(%s::bigint[]))"
@@ -58,8 +59,8 @@ class CandidateFilter:
     """As the images have them; "" for unknown."""
     species: Sequence[int] = ()
     """Ids."""
-    judged: Literal["yes", "no"] | None = None
-    """By the person, for this query."""
+    judged: Literal["yes", "no", "relevant", "not_relevant", "unsure"] | None = None
+    """By the person, for this query: whether at all, or as what."""
     flagged: Literal["yes", "no"] | None = None
     """With an open flag."""
 
@@ -153,8 +154,9 @@ def _conditions(
         add("i.license = ANY(%s)", list(candidate_filter.license))
     if candidate_filter.species:
         add("i.species_id = ANY(%s)", list(candidate_filter.species))
-    if candidate_filter.judged is not None:
-        add(_JUDGED if candidate_filter.judged == "yes" else f"NOT {_JUDGED}", query.pk, user.pk)
+    if judged := candidate_filter.judged:
+        said = [judged] if judged in Relevance.values else Relevance.values
+        add(f"NOT {_JUDGED}" if judged == "no" else _JUDGED, query.pk, user.pk, said)
     if candidate_filter.flagged is not None:
         add(_FLAGGED if candidate_filter.flagged == "yes" else f"NOT {_FLAGGED}")
     return conditions, values

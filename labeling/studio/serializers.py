@@ -233,7 +233,9 @@ class MatchingParameters(serializers.Serializer[Any]):
         help_text="id; repeat it for several; refused where names are hidden",
     )
     judged = serializers.ChoiceField(
-        choices=["yes", "no"], required=False, help_text="by oneself, for this query"
+        choices=["yes", "no", *Relevance.values],
+        required=False,
+        help_text="by oneself, for this query: whether at all, or as what",
     )
     flagged = serializers.ChoiceField(
         choices=["yes", "no"], required=False, help_text="with an open flag"

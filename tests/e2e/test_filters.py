@@ -270,6 +270,8 @@ def test_under_a_filter_only_what_it_shows_is_labeled_and_it_counts_in_the_list(
     expect(page.locator("[data-hint]")).to_contain_text("Nothing was submitted")
     tiles.wait_saved(page)
     assert site.progress("ann", query)["judged"] == len(expected)
+    page.locator("[name=filter-judged][value=relevant]").check()
+    expect(page.locator("[data-filters-count]")).to_have_text(f"1 of {DEPTH} candidates shown")
 
 
 def test_on_a_narrow_phone_by_touch(site: Site, log_in: Callable[..., Page]) -> None:

@@ -124,6 +124,7 @@ test("filters are asked of the server and said in words, one for each", async (t
   assert.deepEqual(say({}), ["", []]);
   // The page itself knows what is judged, with what waits.
   assert.deepEqual(say({ judged: "no" }), ["", ["not labeled by you"]]);
+  assert.deepEqual(say({ judged: "unsure" }), ["", ["unsure by your label"]]);
   assert.deepEqual(say({ flagged: "yes", species: [3, 4] }), ["flagged=yes&species=3&species=4", ["flagged", "2 species"]]);
   assert.deepEqual(say({ from: "2020-01-01", to: "2021-01-01", months: [1, 12] }), [
     "date_from=2020-01-01&date_to=2021-01-01&month=1&month=12",

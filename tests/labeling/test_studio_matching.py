@@ -83,6 +83,9 @@ FILTERS: list[tuple[dict[str, Any], list[int]]] = [
     ({"license": ["cc-by-nc", ""]}, [3, 4, 6, 7, 8]),
     ({"judged": "yes"}, [1, 6]),
     ({"judged": "no"}, [2, 3, 4, 5, 7, 8]),
+    ({"judged": "unsure"}, [1]),
+    ({"judged": "relevant"}, [6]),
+    ({"judged": "not_relevant"}, []),
     ({"flagged": "yes"}, [2, 6]),
     ({"flagged": "no"}, [1, 3, 4, 5, 7, 8]),
     ({"judged": "yes", "flagged": "yes"}, [6]),
@@ -91,7 +94,8 @@ FILTERS: list[tuple[dict[str, Any], list[int]]] = [
 
 
 def test_filters(query, annotator, other_annotator, annotator_api, subtests):
-    judge(query, annotator, [0, 5], "unsure")
+    judge(query, annotator, [0], "unsure")
+    judge(query, annotator, [5], "relevant")
     judge(query, other_annotator, [1], "relevant")
     for number in (1, 5):
         ImageFlag.objects.create(

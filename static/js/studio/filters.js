@@ -15,6 +15,13 @@ const MOST_SPECIES = 200;
 const MONTHS = Array.from({ length: 12 }, (_, index) =>
   new Date(Date.UTC(2001, index, 1)).toLocaleDateString("en", { month: "long", timeZone: "UTC" }),
 );
+const JUDGED_WORDS = {
+  yes: "labeled by you",
+  no: "not labeled by you",
+  relevant: "relevant by your label",
+  not_relevant: "not relevant by your label",
+  unsure: "unsure by your label",
+};
 /** No filter at all. */
 export const NOTHING = {
   judged: "",
@@ -49,7 +56,7 @@ export function parametersOf({ flagged, species, from, to, months, box, licenses
 /** The filters in words, one phrase for each; empty without any. @param {Choice} choice @returns {string[]} */
 export function inWords({ judged, flagged, species, from, to, months, box, licenses }) {
   return [
-    { yes: "labeled by you", no: "not labeled by you" }[judged],
+    JUDGED_WORDS[judged],
     { yes: "flagged", no: "not flagged" }[flagged],
     species.length && counted(species.length, "species", "species"),
     from && to ? `${from} to ${to}` : from ? `since ${from}` : to && `until ${to}`,
@@ -240,8 +247,10 @@ class Filters {
   }
 
   #judgedAs(rank, judged) {
-    if (!judged) return true;
-    return Boolean(this.studio.store.entry(rank)?.relevance) === (judged === "yes");
+    const relevance = this.studio.store.entry(rank)?.relevance ?? null;
+    if (judged === "yes") return relevance !== null;
+    if (judged === "no") return relevance === null;
+    return !judged || relevance === judged;
   }
 
   #show(ranks) {
