@@ -67,6 +67,7 @@ _PAGES: Final = {
       Next images of runs                /requested/
       Labeling of oneself                /people/{annotator}/labeling/
       Query of an annotator              /queries/{query}/
+      Images of an annotator             /queries/{query}/images/
       API: queries of an annotator       /api/queries/
       API: outline of a list             /api/queries/{query}/outline/
       API: candidates                    /api/queries/{query}/candidates/?limit=60
@@ -104,6 +105,9 @@ _PAGES: Final = {
       Dashboard, filtered and sorted     /?search=number+1&state=open&sort=-streak
       Query                              /queries/{query}/
       Review                             /queries/{query}/review/
+      Images of a query                  /queries/{query}/images/?species={species}&listed=yes
+      Images that are relevant           /queries/{complete}/images/?label=relevant
+      API: images of a query             /api/queries/{query}/images/?person={annotator}
       Completion                         /queries/{query}/complete/
       Boxes of a query                   /queries/{complete}/boxes/
       Boxes of a query, COCO file        /queries/{complete}/boxes.json

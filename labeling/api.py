@@ -21,6 +21,7 @@ from core.api.parameters import parameters, validated
 from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.rules import HandInState
 from labeling.comments.api import CommentActions
+from labeling.gallery.api import GalleryActions
 from labeling.judging.access import (
     counted_for,
     get_query_for,
@@ -99,6 +100,7 @@ class QueryViewSet(
     AuditActions,
     CheckActions,
     CommentActions,
+    GalleryActions,
     GenericViewSet[Query],
 ):
     """The queries that the user sees: annotators the open ones and those that they judged for."""

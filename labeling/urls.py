@@ -3,6 +3,7 @@
 from django.urls import path
 
 from labeling import views
+from labeling.gallery import views as gallery
 from labeling.guidance import views as guidance
 from labeling.judging.blind import BLIND_KINDS
 from labeling.lifecycle import benchmark_views
@@ -30,6 +31,7 @@ urlpatterns = [
     path("queries/open/", query_views.queries_open_page, name="query-open-many"),
     path("queries/from-search/", query_views.query_from_search, name="query-from-search"),
     path("queries/<id:pk>/", query_views.query_detail, name="query-detail"),
+    path("queries/<id:pk>/images/", gallery.images, name="query-images"),
     path("queries/<id:pk>/edit/", query_views.query_edit, name="query-edit"),
     path("queries/<id:pk>/delete/", query_views.query_delete, name="query-delete"),
     path("queries/<id:pk>/finds/", query_views.query_finds, name="query-finds"),

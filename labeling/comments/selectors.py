@@ -16,7 +16,7 @@ from labeling.audits.models import Draw
 from labeling.candidates.models import Candidate
 from labeling.comments.models import Comment, Mention, Thread
 from labeling.judging.access import queries_visible_to
-from labeling.judging.blind import BLIND_KINDS, votes_on_item, waiting_for
+from labeling.judging.blind import blind_to, votes_on_item
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 
@@ -34,9 +34,7 @@ def hidden_from(user: Any, *, query: Any, image: Any) -> Q:
         return Q(~judged)
     goes_on = Q(query__state__in=(Query.State.OPEN, Query.State.SUBMITTED))
     drawn = Draw.objects.filter(goes_on, ~Exists(votes_on_item()), query=query, image=image)
-    # Once a query is decided, nobody judges the others blindly any more.
-    after = [kind.name for kind in BLIND_KINDS if kind.judged_in(Query.State.COMPLETE)]
-    blind = waiting_for(user).filter(goes_on | Q(kind__in=after), query=query, image=image)
+    blind = blind_to(user).filter(query=query, image=image)
     return ~Q(judged) & (Exists(drawn) | Exists(blind))
 
 

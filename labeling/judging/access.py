@@ -135,6 +135,8 @@ class Act(Enum):
 
     JUDGE = auto()
     READ_LIST = auto()
+    CORRECT = auto()
+    """To decide on images that somebody has judged, also once the query is complete."""
 
 
 def why_not(
@@ -154,6 +156,8 @@ def why_not(
     """
     if act is Act.READ_LIST:
         return _why_not_read_list(user, query)
+    if act is Act.CORRECT:
+        return _why_not_correct(user, query)
     if isinstance(act, BlindKind) and at_least(user, Role.ANNOTATOR):
         if query.state in act.offered_in:
             return ""
@@ -197,6 +201,14 @@ def _why_not_read_list(user: Any, query: Query) -> str:
     if not waiting_for(user).filter(query=query, kind=SECOND_OPINIONS.name).exists():
         return ""
     return "Second opinions on this query wait for you. Give them first: ranks would bias them."
+
+
+def _why_not_correct(user: Any, query: Query) -> str:
+    if not at_least(user, Role.REVIEWER):
+        return "Only reviewers correct labels."
+    if query.state in (Query.State.OPEN, Query.State.SUBMITTED, Query.State.COMPLETE):
+        return ""
+    return f"The query is {query.get_state_display().lower()}, so its labels can't be corrected."
 
 
 def require_permission(user: Any, query: Query, act: Act | BlindKind = Act.JUDGE) -> None:

@@ -109,6 +109,15 @@ def waiting_for(user: Any) -> QuerySet[BlindItem]:
     return BlindItem.objects.filter(_undecided() & ~Q(not_for=user) | own, ~is_withdrawn("image"))
 
 
+def blind_to(user: Any) -> QuerySet[BlindItem]:
+    """The items of `waiting_for` whose labels the person doesn't see before judging them: until
+    their query is decided, and afterwards those that are still judged.
+    """
+    goes_on = Q(query__state__in=(_OPEN, _SUBMITTED))
+    after = [kind.name for kind in BLIND_KINDS if kind.judged_in(_COMPLETE)]
+    return waiting_for(user).filter(goes_on | Q(kind__in=after))
+
+
 def offered_to(user: Any) -> Q:
     """The condition that an item is, or was, the person's to judge too."""
     return (Q(only_for=None) | Q(only_for=user)) & ~Q(not_for=user)

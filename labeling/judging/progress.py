@@ -48,6 +48,7 @@ class Activity:
 class AnnotatorProgress:
     """One annotator's own progress on a query."""
 
+    user_id: int
     username: str
     progress: Progress
     assignment: Assignment | None
@@ -127,7 +128,10 @@ def annotators_of(query: Query) -> list[AnnotatorProgress]:
     parts = {part.annotator_id: part for part in query.assignments.all()}
     return [
         AnnotatorProgress(
-            person.get_username(), progress(query, annotator=person), parts.get(person.pk)
+            person.pk,
+            person.get_username(),
+            progress(query, annotator=person),
+            parts.get(person.pk),
         )
         for person in people
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +15,10 @@ from django.db.models import Max, Q
 from core.access import Role, at_least, role_of
 from core.locks import lock_key, transaction_lock
 from labeling.candidates.services import lock_query_shared
-from labeling.judging.access import part_of, why_not
-from labeling.judging.blind import BLIND_KINDS, BlindKind, offered_to
+from labeling.judging.access import Act, part_of, why_not
+from labeling.judging.blind import BLIND_KINDS, BlindKind, blind_to, offered_to
 from labeling.judging.grades import grade_names, relevance_of
-from labeling.judging.models import JudgmentEvent, Relevance
+from labeling.judging.models import Judgment, JudgmentEvent, Relevance
 from labeling.judging.parts import closed_to
 from labeling.judging.sources import DRAWN, NOT_LABELING, JudgmentSource
 from labeling.judging.writer import ImageFacts, JudgmentInput, JudgmentWriter, lock_annotator
@@ -94,7 +95,9 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     that the query asks for and means the relevance that comes with it, its image isn't withdrawn
     and is in the current list (source "list"), drawn by an audit of the query (source "audit"),
     shown to the person in a blind queue (sources "audit", "second" and "run"; judged after their
-    hand-in too, as long as `BlindKind.judged_in` says) or in the corpus (the others), and the
+    hand-in too, as long as `BlindKind.judged_in` says), judged by somebody and not waiting for the
+    person's own blind judgment (source "correction", for reviewers, on a complete query too; taken
+    back only where somebody else's judgment stays) or in the corpus (the others), and the
     current judgment is the one that the client expects or equals the new one; items apply one after
     another. Taking back a judgment that isn't there is stored too, so that a repeat is recognized.
     Raises ValueError for more than LARGEST_BATCH items and QueryGone, also where the query's
@@ -127,6 +130,8 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
         transaction_lock(lock_key("places", query.pk))
     closed = why_not(annotator, query, part=part)
     closed_at = _closed_at(query, annotator, part) if closed else None
+    correcting = why_not(annotator, query, Act.CORRECT)
+    judged_by = _judged_by(query, annotator, items)
     revisions = _revisions(query, annotator, items)
     outcomes = []
     for item in items:
@@ -142,9 +147,14 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
             continue
         met = (item.source, item.image_id)
         goes_on = met in blind and blind[met].judged_in(query.state)
-        shut = "" if goes_on and at_least(annotator, Role.ANNOTATOR) else closed
-        if refusal := _refusal(item, facts, "" if in_time else shut, query):
+        shut = "" if in_time or (goes_on and at_least(annotator, Role.ANNOTATOR)) else closed
+        corrects = item.source == JudgmentSource.CORRECTION
+        if refusal := _refusal(item, facts, correcting if corrects else shut, query):
             outcomes.append(_refused(item, facts, *refusal))
+            continue
+        own = set() if item.relevance else {annotator.pk}
+        if corrects and not judged_by[item.image_id] - own:
+            outcomes.append(_refused(item, facts, RefusalCode.INVALID, _NO_LABEL))
             continue
         if item.source in DRAWN and met not in drawn and met not in blind:
             outcomes.append(_refused(item, facts, RefusalCode.NOT_DRAWN, _NOT_DRAWN))
@@ -187,6 +197,24 @@ def _offered(
         {(JudgmentSource.AUDIT, image) for image in drawn},
         {(kind.source, image): kind for kind, image in met},
     )
+
+
+def _judged_by(
+    query: Query, annotator: Any, items: Sequence[JudgmentInput]
+) -> defaultdict[int, set[int]]:
+    """Who has judged each image that items correct, by the people's ids; nobody where the image
+    waits for this person's blind judgment.
+    """
+    images = {item.image_id for item in items if item.source == JudgmentSource.CORRECTION}
+    people: defaultdict[int, set[int]] = defaultdict(set)
+    if not images:
+        return people
+    waiting = blind_to(annotator).filter(query=query, image__in=images)
+    judged = Judgment.objects.filter(query=query, image__in=images)
+    judged = judged.exclude(image__in=waiting.values("image"))
+    for image_id, person in judged.values_list("image", "annotator"):
+        people[image_id].add(person)
+    return people
 
 
 def _revisions(query: Query, annotator: Any, items: Sequence[JudgmentInput]) -> set[int | None]:
@@ -274,6 +302,12 @@ def _grade_problem(item: JudgmentInput, query: Query) -> str:
 
 _NOT_DRAWN = (
     "No audit has drawn the image, and it isn't among the second opinions or what runs request."
+)
+
+
+_NO_LABEL = (
+    "image: nobody has labeled it for this query, nobody else whose label would stay, or it waits "
+    "for your own blind judgment."
 )
 
 

@@ -26,6 +26,7 @@ class JudgmentSource(StrEnum):
     LEARNED = "learned", "Order that learns", "Order that learns", "in the order that learns", "o"
     SECOND = "second", "Second opinion", "Second opinions", "as a blind second opinion", "b"
     RUN = "run", "Submitted run", "Submitted runs", "among the first images of a run", "r"
+    CORRECTION = "correction", "Correction", "Corrections", "as a reviewer's correction", "c"
 
     def __new__(cls, value: str, label: str, heading: str, words: str, letter: str) -> Self:
         source = str.__new__(cls, value)
@@ -41,11 +42,11 @@ DRAWN: Final = (JudgmentSource.AUDIT, JudgmentSource.SECOND, JudgmentSource.RUN)
 #: Where a person can judge; "import" comes from files only.
 BY_PEOPLE: Final = (
     *(JudgmentSource.LIST, JudgmentSource.SEARCH, JudgmentSource.SIMILAR, JudgmentSource.LEARNED),
-    *DRAWN,
+    *(*DRAWN, JudgmentSource.CORRECTION),
 )
 #: Met without knowing why: they neither replace the source of a standing judgment nor are replaced.
 BLIND: Final = frozenset({JudgmentSource.SECOND, JudgmentSource.RUN})
 #: Sources outside the candidate list: such judgments don't extend the labeled prefix.
 OUTSIDE_LIST: Final = frozenset({JudgmentSource.SEARCH, JudgmentSource.SIMILAR})
 #: Judgments of these sources take no part in the labeling of a query.
-NOT_LABELING: Final = (JudgmentSource.IMPORT, *DRAWN)
+NOT_LABELING: Final = (JudgmentSource.IMPORT, *DRAWN, JudgmentSource.CORRECTION)

@@ -149,12 +149,14 @@ class JudgmentWriter:
             seconds=item.seconds,
             acted_at=self.acted_at(item.age),
         )
-        # A correction keeps where the image was met: outside the list that it was judged in the
-        # list, and in the list that it was met in a queue. What was met blindly stays so.
+        # A change keeps where the image was met: outside the list that it was judged in the list,
+        # and in the list that it was met in a queue. What was met blindly stays so, and a
+        # correction replaces no other source.
         outside = judgment.source not in OUTSIDE_LIST and item.source in OUTSIDE_LIST
         from_queue = judgment.revision_id is not None and item.revision_id is None
         blind = not BLIND.isdisjoint((judgment.source, item.source))
-        if not (judgment.relevance and (outside or from_queue or blind)):
+        corrects = item.source == JudgmentSource.CORRECTION
+        if not (judgment.relevance and (outside or from_queue or blind or corrects)):
             judgment.source = item.source
             judgment.revision_id, judgment.place = item.revision_id, item.place
         judgment.relevance = event.relevance

@@ -12,6 +12,7 @@ const SOURCES = {
   learned: "in the order that learns",
   second: "as a second opinion",
   run: "as an image of a run",
+  correction: "as a correction",
 };
 
 /** @param {Studio} studio */

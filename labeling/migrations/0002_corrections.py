@@ -1,0 +1,28 @@
+from django.db import migrations, models
+
+import labeling.judging.sources
+
+SOURCE = models.CharField(
+    choices=[
+        ("list", "Candidate list"),
+        ("search", "Search"),
+        ("similar", "More like this"),
+        ("audit", "Audit"),
+        ("import", "Import"),
+        ("learned", "Order that learns"),
+        ("second", "Second opinion"),
+        ("run", "Submitted run"),
+        ("correction", "Correction"),
+    ],
+    default=labeling.judging.sources.JudgmentSource["LIST"],
+    max_length=10,
+)
+
+
+class Migration(migrations.Migration):
+    dependencies = [("labeling", "0001_initial")]
+
+    operations = [
+        migrations.AlterField("judgment", "source", SOURCE),
+        migrations.AlterField("judgmentevent", "source", SOURCE),
+    ]
