@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Count
 from django.db.models.functions import Now
@@ -24,6 +23,7 @@ from core.locks import lock_key, transaction_lock, try_session_lock
 from extras.duplicates.likeness import bits_apart, like_pairs, perceptual_hash
 from extras.duplicates.models import DuplicateGroup
 from retrieval.corpus.models import Image, Species
+from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.selectors import is_withdrawn
 from retrieval.flags.services import image_withdraw
@@ -73,9 +73,10 @@ def duplicates_job_create(*, by: Any) -> Job:
     """Create a job that finds groups by the embeddings of the model in use, as `duplicates_find`;
     returns the unfinished one if there is one. Raises Conflict where nothing is embedded.
     """
-    model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
+    name = model_in_use()
+    model = EmbeddingModel.objects.filter(name=name).first()
     if model is None:
-        raise Conflict(f"{settings.EMBEDDING_MODEL} has embedded no image yet.")
+        raise Conflict(f"{name} has embedded no image yet.")
     with transaction.atomic():
         transaction_lock(lock_key("job_kind"))
         job = unfinished_job()
