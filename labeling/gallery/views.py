@@ -49,8 +49,8 @@ def images(request: HttpRequest, pk: int) -> HttpResponse:
         species=chosen_ids(request.GET, "species"),
         listed=_LISTED.get(chosen(request.GET, "listed", _LISTED)),
     )
-    found = gallery(query=query, user=request.user, wanted=wanted)
-    page = chosen_page(Paginator(found.image_ids, PAGE_SIZE), request.GET)
+    shown = gallery(query=query, user=request.user, wanted=wanted)
+    page = chosen_page(Paginator(shown.image_ids, PAGE_SIZE), request.GET)
     judges = Judgment.objects.filter(query=query).order_by().values("annotator")
     people = get_user_model().objects.filter(pk__in=judges).order_by("username")
     context: dict[str, Any] = {
@@ -59,17 +59,17 @@ def images(request: HttpRequest, pk: int) -> HttpResponse:
         "wanted": wanted,
         "filtered": wanted != GalleryFilter(label=wanted.label),
         "tabs": [
-            (name, found.counts[label], _address(request, label=label), label == wanted.label)
+            (name, shown.counts[label], _address(request, label=label), label == wanted.label)
             for label, name in ({"": "All"} | labels).items()
         ],
         "page": page,
         "tiles": [
             (image, "" if image.grade is None or image.label == UNSURE else names[image.grade])
-            for image in gallery_images(query=query, user=request.user, image_ids=page.object_list)
+            for image in gallery_images(query=query, user=request.user, image_ids=list(page))
         ],
         "previous": _address(request, page=page.number - 1),
         "next": _address(request, page=page.number + 1),
-        "hidden": found.hidden,
+        "hidden": shown.hidden,
         "people": people if reviewer else [],
         "sources": [(str(source), source.label) for source in JudgmentSource],
         "grades": [
