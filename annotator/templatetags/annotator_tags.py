@@ -1,12 +1,10 @@
-"""The last backups, for the corpus page; the provider of log-ins, for the log-in page."""
+"""The provider of log-ins, for the log-in page."""
 
 from __future__ import annotations
 
 from django import template
 
-from annotator.backup.selectors import last_backups
 from annotator.people.oidc import provider_host
 
 register = template.Library()
 register.simple_tag(provider_host)
-register.simple_tag(last_backups)

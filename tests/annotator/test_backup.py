@@ -259,14 +259,14 @@ def test_one_a_day_is_made_and_some_are_kept(
 
 
 def test_admins_see_the_last_one(admin: Any, clients: Any) -> None:
-    page = clients["admin"].get("/corpus/").content.decode()
+    page = clients["admin"].get("/manage/").content.decode()
     assert "None was made yet" in page
     Backup.objects.create(file="/b/old.tar", size_bytes=2048, finished_at=Now())
     Backup.objects.create(file="/b/new.tar", problem="No space left on device")
-    page = clients["admin"].get("/corpus/").content.decode()
+    page = clients["admin"].get("/manage/").content.decode()
     assert "/b/old.tar" in page
     assert "No space left on device" in page
-    assert "/b/old.tar" not in clients["reviewer"].get("/corpus/").content.decode()
+    assert "/b/old.tar" not in clients["reviewer"].get("/manage/").content.decode()
 
 
 def test_of_a_newer_version(transactional_db: None, settings: Any, tmp_path: Path) -> None:
