@@ -32,6 +32,6 @@ class GalleryActions:
         query = get_query_for(request.user, pk)
         wanted = GalleryFilter(**parameters(request, GalleryParameters))
         ids: Any = gallery(query=query, user=request.user, wanted=wanted).image_ids
-        page = self.paginator.paginate_queryset(ids, request, view=self) or []  # type: ignore[arg-type]
+        page: Any = self.paginator.paginate_queryset(ids, request, view=self)  # type: ignore[arg-type]
         images = gallery_images(query=query, user=request.user, image_ids=page)
         return self.paginator.get_paginated_response(GalleryImageSerializer(images, many=True).data)
