@@ -78,7 +78,7 @@ class ModelViewSet(viewsets.ViewSet):
     """Models, for admins: what is here, which is in use, and what one costs on this machine."""
 
     @extend_schema(operation_id="models_list", responses=ModelsSerializer)
-    def list(self, request: Request) -> Response:
+    def overview(self, request: Request) -> Response:
         """The models that are here, and those that can be had by name."""
         require_role(request.user, Role.ADMIN)
         answer = {

@@ -68,7 +68,7 @@ def test_without_extras_nothing_of_them_is_there() -> None:
         "import_lookalikes", "propose_faces", "propose_lookalikes", "shards", "simulate",
         "train_context",
     ]  # fmt: skip
-    assert with_all["lists"] == [6, *[1] * 11]
+    assert with_all["lists"] == [7, *[1] * 11]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {
         "find_duplicates", "simulate", "species_task",
     }  # fmt: skip
