@@ -12,10 +12,15 @@ from playwright.sync_api import Page, ViewportSize, sync_playwright
 from tests.processes import CHROMIUM, Served, wait_for
 
 FOLDER: Final = Path(__file__).parent
-TEXT: Final = "juvenile fox in the snow"
+TEXT: Final = "animals in front of a camera trap at night"
 IMAGES: Final = 600
-LABELED: Final = 23
+LABELED: Final = 3
 VIEWPORT: Final = ViewportSize(width=1366, height=857)
+TILES: Final = "[data-tiles] [data-rank] img"
+SHOWN: Final = """() => {
+  const tiles = [...document.querySelectorAll('[data-tiles] [data-rank]:not([data-rank=""])')];
+  return tiles.length > 0 && tiles.every((tile) => "seen" in tile.dataset);
+}"""
 RELEVANT: Final = f"""
 import json
 from demo.queries import QUERIES
@@ -72,13 +77,12 @@ def label(page: Page, relevant: set[int]) -> None:
     page.get_by_text("All saved").wait_for()
     page.screenshot(path=FOLDER / "label.png")
     page.keyboard.press("g")
-    tiles = page.locator("[data-tiles] [data-rank] img")
-    tiles.first.wait_for()
-    page.wait_for_load_state("networkidle")
-    for tile in tiles.all():
+    page.wait_for_function(SHOWN)
+    for tile in page.locator(TILES).all():
         address = tile.get_attribute("src")
         if address and shown_id(address) in relevant:
-            tile.click()
+            tile.locator("xpath=..").click()
+    page.mouse.move(0, 0)
     page.screenshot(path=FOLDER / "grid.png")
 
 
