@@ -81,7 +81,7 @@ def choose_labels(
     of an earlier draw among the same labels, which a later one must not exceed.
     """
     nearest = _nearest(labels, boundary)
-    most = len(labels) if most is None else most
+    most = len(labels) if most is None else min(most, len(labels))
     ratios = {}
     for label in labels:
         if share := shares.of(relevant=label.relevant, lookalike=label.lookalike):

@@ -115,6 +115,11 @@ def test_a_later_draw_under_the_earlier_threshold_still_counts_every_label_once(
     assert abs(np.mean(sums) - 40) <= 4 * np.std(sums) / len(sums) ** 0.5
 
 
+def test_a_floor_above_the_number_of_labels_draws_all():
+    drawn = drawn_of(TOY[:3], 1, least=10, most=10)
+    assert drawn == dict.fromkeys((label.image_id for label in TOY[:3]), 1.0)
+
+
 def test_the_boundary_fills_what_the_ceiling_leaves():
     labels = [FirstLabel(n, n < 20, 1 - n / 100) for n in range(1, 90)]
     for number in range(50):
