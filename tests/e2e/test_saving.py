@@ -205,7 +205,7 @@ def test_what_the_server_refuses_is_told_until_it_is_decided_also_on_other_pages
     notice.get_by_role("button", name="Dismiss").click()
     expect(notice).to_be_hidden()
     other.goto(site.url)
-    expect(other.get_by_role("heading", name="Queries")).to_be_visible()
+    expect(other.get_by_role("heading", name="Queries", exact=True)).to_be_visible()
     expect(notice).to_be_hidden()
     assert sorted(events(site, query)[:2]) == sorted(acts(site, query, "n1", "n2"))
     [last] = events(site, query)[2:]
