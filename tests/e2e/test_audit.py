@@ -101,7 +101,7 @@ def test_from_a_place_to_pause_to_a_certificate_and_handing_in(
     assert rules(panel)["And a certificate"] == ("90 % of 90 % recall certified", True)
     expect(panel.locator("[data-stop-early]")).to_be_hidden()
     panel.get_by_role("button", name="Hand in").click()
-    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    expect(page.get_by_role("heading", name="Queries", exact=True)).to_be_visible()
     assert last_transition(site, query) == ("submitted", "", "")
 
 

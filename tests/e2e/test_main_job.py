@@ -56,7 +56,7 @@ def test_from_a_search_to_an_evaluated_release(
     expect(panel.get_by_role("heading")).to_have_text("The list is exhausted")
     expect(panel.locator("[data-stop-rules]")).to_contain_text(f"{size} of {size}")
     panel.get_by_role("button", name="Hand in", exact=True).click()
-    expect(annotator.get_by_role("heading", name="Queries")).to_be_visible()
+    expect(annotator.get_by_role("heading", name="Queries", exact=True)).to_be_visible()
 
     reviewer = log_in("rita")
     reviewer.goto(f"{site.url}/queries/{query}/review/")

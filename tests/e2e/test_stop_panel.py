@@ -66,7 +66,7 @@ def test_before_the_rule_is_met_it_says_what_is_open_and_handing_in_needs_a_note
     expect(panel.locator(".primary")).to_have_text("Continue labeling")
     panel.get_by_label("Why hand in now?").fill("Only two of them exist.")
     panel.get_by_role("button", name="Hand in").click()
-    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    expect(page.get_by_role("heading", name="Queries", exact=True)).to_be_visible()
     assert last_transition(site, query) == ("submitted", "", "Only two of them exist.")
 
 
@@ -119,7 +119,7 @@ def test_it_opens_once_when_the_rule_is_met_and_again_after_it_was_unmet(
     beside.click()
     expect(panel.locator("[data-stop-early]")).to_be_hidden()
     panel.get_by_role("button", name="Hand in").click()
-    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    expect(page.get_by_role("heading", name="Queries", exact=True)).to_be_visible()
     assert last_transition(site, query) == ("submitted", "", "")
     assert site.progress("ada", query)["judged"] == 111
 
@@ -178,7 +178,7 @@ def test_a_query_is_given_up_with_a_reason_on_a_phone(
     panel.get_by_label("Note").fill("The text is about a sound.")
     assert fits(page, panel)
     give_up.tap()
-    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    expect(page.get_by_role("heading", name="Queries", exact=True)).to_be_visible()
     assert last_transition(site, query) == ("submitted", "other", "The text is about a sound.")
     assert site.progress("rita", query)["judged"] == 3
 
