@@ -93,15 +93,17 @@ class ImageUse(NamedTuple):
     """Whether any of the images with these ids is named."""
 
 
+Panel = Callable[[Any, Any], str | None]
+"""Takes a request and a subject that its user may see, and returns a card of the subject's page,
+safe HTML with nothing that the user may not know, or None."""
+
 LINKS: list[tuple[LinkPlace, Callable[..., Link | None]]] = []
-QUERY_PANELS: list[Callable[[Any, Any], str | None]] = []
-"""Each takes a request and a query, and returns a card of the query's page, safe HTML, or None."""
+QUERY_PANELS: list[Panel] = []
+"""Cards of a query's page."""
 IMAGE_USES: list[ImageUse] = []
 """Later apps on the street add theirs too."""
-IMAGE_PANELS: list[Callable[[Any, Any], str | None]] = []
-"""Each takes a request and an image that its user may see, and returns a card of the image's page,
-safe HTML with nothing that the user may not know, or None. Later apps on the street add theirs too.
-"""
+IMAGE_PANELS: list[Panel] = []
+"""Cards of an image's page. Later apps on the street add theirs too."""
 QUERY_TASKS: list[QueryTask] = []
 LATER_STEPS: list[FirstStep] = []
 """The steps after the labels, in order; later apps append theirs."""
@@ -117,11 +119,6 @@ def links(place: LinkPlace, *about: Any) -> list[Link]:
     return [link for at, make in LINKS if at is place and (link := make(*about))]
 
 
-def image_panels(request: Any, image: Any) -> list[str]:
-    """The cards of later apps and extras on an image's page."""
-    return [card for panel in IMAGE_PANELS if (card := panel(request, image))]
-
-
-def query_panels(request: Any, query: Any) -> list[str]:
-    """The cards of all extras on a query's page."""
-    return [card for panel in QUERY_PANELS if (card := panel(request, query))]
+def cards(panels: list[Panel], request: Any, subject: Any) -> list[str]:
+    """What the panels of a page have to say of its subject."""
+    return [card for panel in panels if (card := panel(request, subject))]

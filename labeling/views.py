@@ -336,6 +336,6 @@ def help_page(request: HttpRequest) -> HttpResponse:
         "minimum_labels": settings.MINIMUM_LABELS,
         "keys": keys_shown(request.user, HELP_ACTIONS),
         "terms": sorted(TERMS.items(), key=lambda term: term[0].casefold()),
-        "steps": all_steps() if role_of(request.user) == Role.ADMIN else [],
+        "steps": list(all_steps()) if role_of(request.user) == Role.ADMIN else [],
     }
     return render(request, "labeling/help.html", context)

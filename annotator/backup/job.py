@@ -5,25 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final
 
-from django.db import transaction
-
 from annotator.postgres.programs import ProgramFailed
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
-from core.jobs.services import job_advance, job_create
-from core.locks import lock_key, transaction_lock
+from core.jobs.services import job_advance, job_get_or_create
 
 BACKUP_JOB: Final = "backup"
 
 
-@transaction.atomic
 def backup_begin(*, created_by: Any) -> Job:
     """Have a job write a backup into `backup_folder`; the unfinished one where there is one."""
-    transaction_lock(lock_key("backup", 1))
-    unfinished = Job.objects.filter(kind=BACKUP_JOB, state__in=Job.UNFINISHED).first()
-    return unfinished or job_create(
-        kind=BACKUP_JOB, params={}, created_by=created_by, title="Backup"
-    )
+    return job_get_or_create(kind=BACKUP_JOB, params={}, created_by=created_by, title="Backup")
 
 
 def backup_step(job: Job, deadline: float) -> bool:

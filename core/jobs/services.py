@@ -22,7 +22,7 @@ from django.db.models.functions import Coalesce, Now
 from core.errors import Refused
 from core.jobs.kinds import JobCanceled, handler_for
 from core.jobs.models import Job, JobItemError
-from core.locks import lock_key, try_session_lock
+from core.locks import lock_key, transaction_lock, try_session_lock
 from core.log_lines import lines_of_job
 from core.outages import DISK_FULL, free_bytes, outage_of
 
@@ -70,6 +70,19 @@ def job_create(
     job = Job.objects.create(kind=kind, params=params, created_by=created_by, title=title)
     _send_on_commit(job)
     return job
+
+
+@transaction.atomic
+def job_get_or_create(
+    *, kind: str, params: dict[str, Any], created_by: Any = None, title: str = ""
+) -> Job:
+    """Return the unfinished job of this kind that has these params, or create it as `job_create`.
+
+    Of two requests at once, one waits and gets the other's job.
+    """
+    transaction_lock(lock_key("job_kind"))
+    same = Job.objects.filter(kind=kind, params__contains=params, state__in=Job.UNFINISHED)
+    return same.first() or job_create(kind=kind, params=params, created_by=created_by, title=title)
 
 
 def job_advance(

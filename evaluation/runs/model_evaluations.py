@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.db import transaction
-
 from core.errors import Conflict
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
-from core.jobs.services import job_create
+from core.jobs.services import job_get_or_create
 from evaluation.runs.baselines import baselines_step
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import release_data
@@ -20,7 +18,6 @@ from retrieval.encoding.model_specs import describe
 EVALUATION_JOB: Final = "evaluate_model"
 
 
-@transaction.atomic
 def evaluation_begin(*, release: Release, model_name: str, created_by: Any = None) -> Job:
     """Have a model evaluated on a release, as a baseline of it; the unfinished job if there is one.
 
@@ -30,13 +27,9 @@ def evaluation_begin(*, release: Release, model_name: str, created_by: Any = Non
     about = describe(model_name)
     if not release_data(release).header.corpus_images:
         raise Conflict(f"The images of {release} aren't here, so no model can rank them.")
-    # Of two requests, one waits and finds the other's job.
-    Release.objects.select_for_update(of=("self",)).get(pk=release.pk)
-    params = {"release": release.pk, "model": model_name}
-    known = Job.objects.filter(kind=EVALUATION_JOB, params=params, state__in=Job.UNFINISHED)
-    return known.first() or job_create(
+    return job_get_or_create(
         kind=EVALUATION_JOB,
-        params=params,
+        params={"release": release.pk, "model": model_name},
         created_by=created_by,
         title=f"Evaluate {about.name} on {release}",
     )

@@ -18,8 +18,8 @@ from core.errors import Conflict
 from core.graphs import components
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
-from core.jobs.services import job_advance, job_create
-from core.locks import lock_key, transaction_lock, try_session_lock
+from core.jobs.services import job_advance, job_get_or_create
+from core.locks import lock_key, try_session_lock
 from extras.duplicates.likeness import bits_apart, like_pairs, perceptual_hash
 from extras.duplicates.models import DuplicateGroup
 from retrieval.corpus.models import Image, Species
@@ -71,18 +71,15 @@ def duplicates_find(
 
 def duplicates_job_create(*, by: Any) -> Job:
     """Create a job that finds groups by the embeddings of the model in use, as `duplicates_find`;
-    returns the unfinished one if there is one. Raises Conflict where nothing is embedded.
+    returns the model's unfinished one if there is one. Raises Conflict where nothing is embedded.
     """
     name = model_in_use()
     model = EmbeddingModel.objects.filter(name=name).first()
     if model is None:
         raise Conflict(f"{name} has embedded no image yet.")
-    with transaction.atomic():
-        transaction_lock(lock_key("job_kind"))
-        job = unfinished_job()
-        return job or job_create(
-            kind=KIND, params={"model": model.pk}, created_by=by, title="Look for near-duplicates"
-        )
+    return job_get_or_create(
+        kind=KIND, params={"model": model.pk}, created_by=by, title="Look for near-duplicates"
+    )
 
 
 def unfinished_job() -> Job | None:

@@ -19,7 +19,7 @@ from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen_ids
 from core.ids import ids_of
 from core.pages import refusal_in_form, refusal_in_message
-from core.registries import LinkPlace, links, query_panels
+from core.registries import QUERY_PANELS, LinkPlace, cards, links
 from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_refresh
@@ -147,7 +147,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "reject_form": RejectForm(auto_id="reject-%s") if "rejected" in allowed else None,
         "list_job": query.current_list.job if query.current_list else None,
         "links": links(LinkPlace.QUERY, request.user, query),
-        "panels": query_panels(request, query),
+        "panels": cards(QUERY_PANELS, request, query),
         "can_label": not problem,
         "closed": problem if query.state == "open" else "",
         "part": part,

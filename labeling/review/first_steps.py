@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,20 +30,23 @@ class Step:
 
 def first_steps(user: Any) -> list[Step]:
     """The steps, for an admin until the first release is made; else none."""
-    if role_of(user) != Role.ADMIN or any(step.last and step.done() for step in LATER_STEPS):
-        return []
-    return all_steps()
+    return list(all_steps()) if _shown_to(user) else []
 
 
-def all_steps() -> list[Step]:
+def all_steps() -> Iterator[Step]:
     """Every step with whether it is done, also after the first release."""
-    steps = [*_steps(), *LATER_STEPS]
-    return [Step(step.title, step.about, step.address(), step.done()) for step in steps]
+    for step in (*_steps(), *LATER_STEPS):
+        yield Step(step.title, step.about, step.address(), step.done())
 
 
-def next_step(steps: Sequence[Step]) -> Step | None:
-    """The first step that is not done."""
-    return next((step for step in steps if not step.done), None)
+def next_step(user: Any) -> Step | None:
+    """The first of a user's steps that is not done."""
+    return next((step for step in all_steps() if not step.done), None) if _shown_to(user) else None
+
+
+def _shown_to(user: Any) -> bool:
+    released = (step.done() for step in LATER_STEPS if step.last)
+    return role_of(user) == Role.ADMIN and not any(released)
 
 
 def _steps() -> list[FirstStep]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from labeling.review.first_steps import Step, first_steps, next_step
+from labeling.review.first_steps import Step, next_step
 
 register = template.Library()
 
@@ -14,4 +14,4 @@ register = template.Library()
 @register.inclusion_tag("labeling/_next_step.html")
 def next_first_step(user: Any) -> dict[str, Step | None]:
     """A link to what an admin does next, until the first release is made."""
-    return {"step": next_step(first_steps(user))}
+    return {"step": next_step(user)}

@@ -6,7 +6,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status, viewsets
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,7 +19,7 @@ from retrieval.embedding.embedding_models import model_use
 from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.measuring import measure_job_create
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.model_specs import ModelSpecError, published_names
+from retrieval.encoding.model_specs import published_names
 
 
 class JobCreateSerializer(serializers.Serializer[Any]):
@@ -38,10 +37,7 @@ class EmbeddingJobViewSet(JobViewSet):
         """Start a job that embeds the corpus, unless one of the same model is unfinished."""
         require_role(request.user, Role.ADMIN)
         model = validated(request, JobCreateSerializer)["model"]
-        try:
-            job = embedding_job_create(model_name=model, created_by=request.user)
-        except ModelSpecError as error:
-            raise ValidationError({"model": str(error)}) from error
+        job = embedding_job_create(model_name=model, created_by=request.user)
         return Response(self.get_serializer(job).data, status=status.HTTP_201_CREATED)
 
 
@@ -96,10 +92,7 @@ class ModelViewSet(viewsets.ViewSet):
         """Make a model the one in use, for new candidate lists and searches; nothing restarts."""
         require_role(request.user, Role.ADMIN)
         name = validated(request, ModelNameSerializer)["model"]
-        try:
-            model = model_use(name=name)
-        except ModelSpecError as error:
-            raise ValidationError({"model": str(error)}) from error
+        model = model_use(name=name)
         return Response(ModelNameSerializer({"model": model.name}).data)
 
     @extend_schema(
@@ -111,8 +104,5 @@ class ModelViewSet(viewsets.ViewSet):
         """Start a job that measures how long a model takes for an image of this corpus."""
         require_role(request.user, Role.ADMIN)
         name = validated(request, ModelNameSerializer)["model"]
-        try:
-            job = measure_job_create(name=name, created_by=request.user)
-        except ModelSpecError as error:
-            raise ValidationError({"model": str(error)}) from error
+        job = measure_job_create(name=name, created_by=request.user)
         return Response(JobDetailSerializer(job).data, status=status.HTTP_201_CREATED)

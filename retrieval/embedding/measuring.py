@@ -10,8 +10,7 @@ from django.db import transaction
 
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
-from core.jobs.services import job_advance, job_create
-from core.locks import lock_key, transaction_lock
+from core.jobs.services import job_advance, job_get_or_create
 from retrieval.corpus.models import Image
 from retrieval.embedding.device import device_held
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
@@ -31,17 +30,12 @@ def measure_job_create(*, name: str, created_by: Any = None) -> Job:
     ModelSpecError: no model is called so.
     """
     describe(name)
-    with transaction.atomic():
-        transaction_lock(lock_key("job_kind"))
-        unfinished = Job.objects.filter(
-            kind=KIND, params__model=name, state__in=Job.UNFINISHED
-        ).first()
-        return unfinished or job_create(
-            kind=KIND,
-            params={"model": name},
-            created_by=created_by,
-            title=f"Measure {name} on {MEASURED_IMAGES} images",
-        )
+    return job_get_or_create(
+        kind=KIND,
+        params={"model": name},
+        created_by=created_by,
+        title=f"Measure {name} on {MEASURED_IMAGES} images",
+    )
 
 
 def measure_step(job: Job, deadline: float) -> bool:

@@ -22,11 +22,12 @@ from core.jobs.services import (
     job_advance,
     job_cancel,
     job_create,
+    job_get_or_create,
     job_item_error,
     job_note,
     slice_prolonged,
 )
-from core.locks import lock_key, transaction_lock
+from core.locks import transaction_lock
 from core.parent_death import ending
 from core.sql import fetch_all
 from retrieval.corpus.models import Image
@@ -76,17 +77,12 @@ def embedding_job_create(*, model_name: str = "", created_by: Any = None) -> Job
     """
     name = model_name or model_in_use()
     describe(name)
-    with transaction.atomic():
-        transaction_lock(lock_key("job_kind"))
-        unfinished = Job.objects.filter(
-            kind=KIND, params__model=name, state__in=Job.UNFINISHED
-        ).first()
-        return unfinished or job_create(
-            kind=KIND,
-            params={"model": name},
-            created_by=created_by,
-            title=f"Embed the corpus with {name}",
-        )
+    return job_get_or_create(
+        kind=KIND,
+        params={"model": name},
+        created_by=created_by,
+        title=f"Embed the corpus with {name}",
+    )
 
 
 def embedding_price_set(*, job: Job, price: Decimal | None) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import retrieval
-from core.errors import Conflict
+from core.errors import Invalid
 
 DEMO_MODEL_DIR = Path(retrieval.__file__).parents[1] / "demo" / "model"
 CONFIG_NAME = "open_clip_config.json"
@@ -41,11 +41,11 @@ ACCEPTED = (
 )
 
 
-class ModelSpecError(Conflict, ValueError):
+class ModelSpecError(Invalid, ValueError):
     """A model spec names nothing that can be loaded; the message says what is accepted."""
 
     def __init__(self, spec: str, reason: str) -> None:
-        super().__init__(f"Model {spec!r}: {reason}; {ACCEPTED}.")
+        super().__init__({"model": [f"Model {spec!r}: {reason}; {ACCEPTED}."]})
         self.spec = spec
         self.reason = reason
 

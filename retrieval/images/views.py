@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
 from core.access import Role, names_hidden_from, require_role, role_of
-from core.registries import image_panels
+from core.registries import IMAGE_PANELS, cards
 from core.world_map import place_dot
 from retrieval.corpus.models import Image
 from retrieval.corpus.places import hide_places
@@ -53,7 +53,7 @@ def image_page(request: HttpRequest, pk: int) -> HttpResponse:
         "map": _map_of(image),
         "flags": FlagSerializer(review.flags, many=True, context={"request": request}).data,
         "withdrawal": review.withdrawal,
-        "panels": image_panels(request, image),
+        "panels": cards(IMAGE_PANELS, request, image),
     }
     return render(request, "retrieval/image.html", context)
 
