@@ -35,6 +35,10 @@ TERMS: dict[str, str] = {
         "The same first 100 images of each query for everybody: a method that re-ranks puts only "
         "these in a new order."
     ),
+    "iconic group": (
+        "The large group of organisms that a query is about, such as birds, insects or plants; "
+        "scores are also shown for each group."
+    ),
     "Holm": (
         "A correction for making many comparisons at once, so that chance alone seldom makes two "
         "methods look different."
@@ -47,7 +51,11 @@ TERMS: dict[str, str] = {
         "How much a score could still rise if every image without a label turned out to be "
         "relevant."
     ),
-    "seeds": (
+    "seed of a draw": (
+        "A number from which a draw by chance begins: the same queries with the same number give "
+        "the same draw."
+    ),
+    "seeds of an audit": (
         "Images that are known to be relevant, mixed into an audit to see how many of them the "
         "auditor recognizes."
     ),

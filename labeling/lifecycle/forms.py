@@ -14,6 +14,7 @@ from django.forms import ModelForm
 
 from core.access import Role
 from core.ids import ids_of
+from core.terms import TERMS
 from labeling.lifecycle.benchmarks import setting_fields
 from labeling.lifecycle.imports import LARGEST_UPLOAD
 from labeling.lifecycle.services import QUERY_FIELDS
@@ -117,6 +118,7 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
             "order": "The order that learns finds more of what the model misses; the stop rule "
             "speaks of the CLIP order either way.",
             "grades": "Which of four grades are relevant. Fixed once judgments have grades.",
+            "iconic_group": TERMS["iconic group"],
             "guidelines": "What counts as relevant; annotators see it beside each image. Markdown "
             "works, and ![caption](image:12345) shows the image of the corpus with that id.",
         }
@@ -142,7 +144,8 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
         self.fields["split"] = forms.ChoiceField(
             choices=[("", "To be drawn"), *Query.Split.choices],
             required=False,
-            help_text="An admin draws the splits together; until then it counts as test.",
+            help_text=f"{TERMS['split']} An admin draws the splits of all queries together; until "
+            "then this one counts as test.",
         )
         if self.instance.pk and not self.instance.split_settled:
             self.initial["split"] = ""

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from core.access import Role, require_role
 from core.pages import refusal_in_message
+from core.terms import TERMS
 from labeling.lifecycle.splitting import LARGEST_SEED, queries_split, split_plan
 from labeling.queries.models import Benchmark
 from releases.making.labels import complete_queries
@@ -43,7 +44,7 @@ class SplitForm(forms.Form):
         min_value=0,
         max_value=LARGEST_SEED,
         label="Seed",
-        help_text="The same queries with the same seed give the same draw.",
+        help_text=TERMS["seed of a draw"],
     )
     stratify = forms.BooleanField(required=False, label="Meet the share in each category")
     redraw = forms.BooleanField(required=False, label="Draw all anew, also what is settled")

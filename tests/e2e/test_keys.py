@@ -44,6 +44,10 @@ def test_the_help_lists_every_action_and_grades_have_keys_and_reasons(
     query = site.open_query("a mouse in straw", grades="partly")
     page = log_in("ann")
     open_label_page(page, site, query)
+    meter = page.locator(".meters .streak")
+    meter.get_by_role("button", name="Negatives in a row").click()
+    expect(meter.get_by_role("tooltip")).to_be_visible()
+    assert page.evaluate("document.activeElement === document.body")  # the keys stay with the page
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Keys")
     expect(dialog).to_be_visible()

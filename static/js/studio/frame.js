@@ -8,6 +8,8 @@ import { goTo } from "./strip.js";
 
 function mountButtons(studio) {
   const { root } = studio;
+  // A term shows its sentence while one points at it; the keys stay with the page.
+  root.addEventListener("mousedown", (event) => event.target.closest(".term-word") && event.preventDefault());
   root.addEventListener("click", (event) => {
     const button = event.target.closest("[data-do]");
     if (!button || button.closest("dialog")) return;

@@ -138,7 +138,7 @@ function belongsToFocus(target, key) {
   if (target.isContentEditable) return true;
   if (target.matches("input[type=range], [role=tab], [role=radio]")) return MOVING.includes(key);
   if (isTyping(target)) return true;
-  return ACTIVATING.includes(key) && target.matches("button, a[href], summary, input, [role=button]");
+  return ACTIVATING.includes(key) && target.matches("button:not(.term-word), a[href], summary, input, [role=button]");
 }
 
 /** Lets keys do what the studio's keymap says. @param {Studio} studio */
