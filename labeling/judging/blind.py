@@ -60,7 +60,7 @@ RELEASE_AUDIT: Final = BlindKind(
     about="For the release’s certificate: drawn at random from what nobody had judged, and some "
     "images that are known already. Judge all of them, each by itself; whoever can’t tell marks it "
     "unsure.",
-    end=("Nothing left to audit", "What the release’s audit drew of this query is judged."),
+    end=("Nothing left to audit", "No more images of this query wait for you in the audit."),
     waiting="left to audit",
     left_open="{images} of the release's audit left to judge; unjudged, each counts as a hit.",
 )
@@ -73,7 +73,7 @@ SECOND_OPINIONS: Final = BlindKind(
     tab="Opinions",
     about="Images that others have judged, in random order. What they said shows nowhere here: "
     "judge each by itself; whoever can’t tell marks it unsure.",
-    end=("No second opinions left", "Everything that was to be judged again here is judged."),
+    end=("No second opinions left", "No more images of this query wait for your opinion."),
     waiting="left for a second opinion",
     left_open="{images} {wait} for a second opinion.",
 )
@@ -86,7 +86,7 @@ REQUESTED: Final = BlindKind(
     tab="Images",
     about="Images that a run ranks high and nobody has judged, in random order. Which run shows "
     "nowhere here: judge each by itself; whoever can’t tell marks it unsure.",
-    end=("No images of runs left", "What runs rank high in this query is judged."),
+    end=("No images of runs left", "No more images that runs request wait for you here."),
     waiting="of runs left to judge",
 )
 

@@ -89,7 +89,7 @@ def test_the_help_lists_every_action_and_grades_have_keys_and_reasons(
     reviewer.keyboard.press("1")
     saved(reviewer)
     reviewer.reload()
-    expect(reviewer.locator(".stage")).to_contain_text("Everything is decided")
+    expect(reviewer.locator(".stage")).to_contain_text("No more images to decide")
     reviewer.keyboard.press("ArrowLeft")
     expect(reviewer.locator("[data-given]")).to_have_text("Labeled: definitely")
 

@@ -91,7 +91,7 @@ def test_a_reviewer_decides_on_the_labeling_page(site: Site, log_in: Callable[..
     expect(page.locator("[data-votes] li")).to_have_count(2)
     press(page, "n")
     press(page, "r")
-    expect(page.locator(".stage")).to_contain_text("Everything is decided")
+    expect(page.locator(".stage")).to_contain_text("No more images to decide")
     decided(page, 3, 3)
     saved(page)
     assert said(site, query) == {
@@ -152,7 +152,7 @@ def test_a_review_goes_on_after_a_reload_and_beside_others(
     press(other, "n")
     wait_painted(other, 5)
     press(other, "n")
-    expect(other.locator(".stage")).to_contain_text("Everything is decided")
+    expect(other.locator(".stage")).to_contain_text("No more images to decide")
     saved(other)
     assert said(site, query)[later] == ("not_relevant", "list")
 
@@ -175,7 +175,7 @@ def test_a_review_of_one_kind_on_a_phone_takes_images_outside_the_list(
     page.get_by_role("button", name="Close the information").tap()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.locator("[data-do=relevant]").tap()
-    expect(page.locator(".stage")).to_contain_text("Everything is decided")
+    expect(page.locator(".stage")).to_contain_text("No more unsure images")
     saved(page)
     assert said(site, query) == {outside: ("relevant", "search")}
     page.get_by_role("link", name="Show all").click()

@@ -213,4 +213,5 @@ class TestPage:
         answer = client.post(self.ADDRESS, chosen | {"expected": expected})
         assert answer["Location"] == self.ADDRESS
         assert vals() == {one for one, name in page.context["plan"].after.items() if name == "val"}
-        assert "Every split is settled already" in client.get(self.ADDRESS).content.decode()
+        again = client.get(self.ADDRESS).content.decode()
+        assert "The splits of these queries are settled" in again

@@ -48,7 +48,7 @@ function failed(studio, error) {
 function nothingToReview(studio) {
   const { only } = studio.source.given;
   const text = only ? `No image is ${only}.` : "No image is unsure and no two annotators disagree.";
-  return box("Nothing to review", text, ...waysOut(studio));
+  return box(only ? "No image of this kind" : "Nothing to review", text, ...waysOut(studio));
 }
 
 /** To the completion where the query is handed in, and back to its page. */
@@ -64,9 +64,10 @@ function waysOut(studio, primary = true) {
 function endOfReview(studio) {
   const { store, source } = studio;
   const { candidates, remaining } = store.progress;
+  const { only } = source.given;
   const last = choice("Back to the last image", () => studio.go(store.previous(store.size + 1)));
   if (!remaining) {
-    return box("Everything is decided", `${counted(candidates, "image")} decided.`, ...waysOut(studio), last);
+    return box(only ? `No more ${only} images` : "No more images to decide", `${counted(candidates, "image")} decided.`, ...waysOut(studio), last);
   }
   const open = store.visibleRanks(1, store.size).find((rank) => !source.isDone(rank));
   return box(
@@ -124,7 +125,7 @@ function end(studio) {
   if (progress.remaining > 0) {
     if (store.matching && store.next(0, { unlabeled: true }) === null) {
       return box(
-        "Everything that matches the filters is labeled",
+        "No more images to label under these filters",
         `${counted(progress.remaining, "other candidate")} of the list ${have} no label yet.`,
         whole(true),
         back,
