@@ -321,6 +321,10 @@ def _studio(
             "preferences": {"keys": preferences.keys, "view": preferences.view},
             "login": reverse("login"),
             "complete": reverse("query-complete", args=[query.pk]),
+            # Until the first release the query's page names an admin's next step.
+            "handed_in": reverse("query-detail", args=[query.pk])
+            if first_steps(request.user)
+            else reverse("dashboard"),
         },
         "confusions": CONFUSIONS,
     }

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.access import Role, require_role
 from core.errors import Conflict, Invalid
 from core.jobs.models import Job
+from retrieval.corpus.counts import image_count
 from retrieval.importing.table import OPTIONAL, REQUIRED
 from retrieval.uploads.services import (
     MOST_SHOWN,
@@ -37,7 +38,7 @@ def upload(request: HttpRequest) -> HttpResponse:
         return JsonResponse(
             {"address": reverse("upload-preview", args=[UUID(upload_id)])}, status=201
         )
-    context = {"required": REQUIRED, "optional": OPTIONAL}
+    context = {"required": REQUIRED, "optional": OPTIONAL, "imported": image_count() > 0}
     return render(request, "retrieval/upload.html", context)
 
 

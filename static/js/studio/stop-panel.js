@@ -244,7 +244,7 @@ class StopPanel {
     this.#say(doing);
     try {
       await api(this.studio.api, { method: "PATCH", body });
-      window.location.assign(this.studio.root.querySelector("a.back").href);
+      window.location.assign(this.studio.page.handed_in);
     } catch (error) {
       if (attempt !== this.attempt) return;
       if (body.state === "complete" && error.errors?.some(({ field }) => field === "note")) {
