@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from django.utils.safestring import SafeString
 
 from core.geo_grid import CELL
+from core.templatetags.coordinates import latitude, longitude
 from core.world_map import dots
 from labeling.judging.grades import GRADES
 from releases.formats.writing import counted
@@ -222,7 +224,7 @@ def _map(numbers: Numbers) -> Section:
         chart=dots(cells, label=f"{title}. {says}"),
         headings=["Latitude", "Longitude", "Images"],
         rows=[
-            [_degrees(south, "S", "N"), _degrees(west, "W", "E"), f"{count:,}"]
+            [_span(south, latitude), _span(west, longitude), f"{count:,}"]
             for south, west, count in cells[:MOST_CELLS]
         ],
         shape="wide",
@@ -230,10 +232,9 @@ def _map(numbers: Numbers) -> Section:
     )
 
 
-def _degrees(low: int, below: str, above: str) -> str:
+def _span(low: int, words: Callable[[float, int], str]) -> str:
     """ "12° N to 15° N" """
-    ends = (f"{abs(end)}° {below if end < 0 else above}" for end in (low, low + CELL))
-    return " to ".join(ends)
+    return f"{words(low, 0)} to {words(low + CELL, 0)}"
 
 
 def _agreement(numbers: Numbers | None) -> Section:

@@ -36,6 +36,7 @@ from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error
 from core.locks import lock_key, transaction_lock
 from core.outages import free_bytes
+from core.templatetags.coordinates import latitude, longitude
 from retrieval.corpus.models import Image
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
 from retrieval.importing.fields import file_inside
@@ -271,7 +272,7 @@ def _sampled(record: ImageRecord, *, shown: bool) -> dict[str, Any]:
     """An image in the preview; `shown` says whether it has a thumbnail."""
     location = ""
     if record.latitude is not None and record.longitude is not None:
-        location = f"{record.latitude:.3f}, {record.longitude:.3f}"
+        location = f"{latitude(record.latitude)}, {longitude(record.longitude)}"
     return {
         "file_name": record.file_name,
         "species": record.scientific_name,

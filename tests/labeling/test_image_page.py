@@ -109,7 +109,8 @@ def test_places_and_names_are_hidden_as_elsewhere(
     query: Query, annotator: Any, reviewer: Any, settings: Any
 ) -> None:
     page = client_of(annotator).get(PAGE).content
-    assert all(text in page for text in (b"1.5000", b"world-map", b"Bufonidae"))
+    place = "1.5000° N, 2.5000° W".encode()
+    assert all(text in page for text in (place, b"world-map", b"Bufonidae"))
     settings.HIDDEN_PLACES, settings.HIDE_SPECIES_NAMES = ["CR"], True
     page = client_of(annotator).get(PAGE).content
     assert b"1.5000" not in page

@@ -157,6 +157,7 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
         send(client, address, "trip/list.csv", "\n".join(rows).encode())
         page = looked(client, address)
         assert 'value="trip/list"' in page
+        assert "52.5000° N, 13.4000° E" in page
         assert f"in the corpus</dt><dd>{3 if turn else 0}</dd>" in page
         for problem in ("line 4, latitude", "an earlier row has the same file", "line 6"):
             assert problem in page, problem
