@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import template
 
-from labeling.review.first_steps import Step, next_step
+from labeling.review.first_steps import next_step
 
 register = template.Library()
 
 
-@register.inclusion_tag("labeling/_next_step.html")
-def next_first_step(user: Any) -> dict[str, Step | None]:
-    """A link to what an admin does next, until the first release is made."""
-    return {"step": next_step(user)}
+@register.inclusion_tag("labeling/_next_step.html", takes_context=True)
+def next_first_step(context: Mapping[str, Any], user: Any) -> dict[str, Any]:
+    """What an admin does next, until the first release is made, with a link from other pages."""
+    return {"step": next_step(user), "here": context["request"].get_full_path()}

@@ -9,20 +9,34 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from core.access import Role, require_role
 from core.jobs.models import Job
 from retrieval.embedding.choosing import has_gpu, models_listed, recommended_models
+from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.embedding_models import model_use
 from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.measuring import measure_job_create
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.model_specs import ModelSpecError, describe, published_names
 
+
+def _embed(name: str, by: Any) -> Job:
+    """Also put the model to use, while the one in use has embedded nothing."""
+    if not _in_use_embedded():
+        model_use(name=name)
+    return embedding_job_create(model_name=name, created_by=by)
+
+
+def _in_use_embedded() -> bool:
+    return embedded_models().filter(name=model_in_use()).exists()
+
+
 _JOBS: dict[str, Callable[..., Job]] = {
     "measure": lambda name, by: measure_job_create(name=name, created_by=by),
-    "embed": lambda name, by: embedding_job_create(model_name=name, created_by=by),
+    "embed": _embed,
 }
 
 
@@ -40,7 +54,7 @@ def models(request: HttpRequest) -> HttpResponse:
         if name and action == "use":
             model_use(name=name)
             messages.success(request, f"{name} is in use now.")
-            return redirect("models")
+            return redirect(reverse("models", query={"model": name}))
         chosen = describe(name) if name else None
     except ModelSpecError as error:
         problem = str(error)
@@ -48,6 +62,7 @@ def models(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "models": listed,
         "in_use": model_in_use(),
+        "in_use_embedded": _in_use_embedded(),
         "recommended": recommended_models(),
         "has_gpu": has_gpu(),
         "published": published_names(),

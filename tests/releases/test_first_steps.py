@@ -59,6 +59,10 @@ def test_the_steps_are_a_function_of_the_state(
     model_use(name=toy_spec())
     Query.objects.filter(pk=query.pk).update(split_settled=True)
     assert following("/releases/split/") == "make a release"
+    link = '<a class="button compact" href="/releases/">'
+    assert link in office.get("/releases/split/").content.decode()
+    # The page on which it is done doesn't lead to itself.
+    assert link not in office.get("/releases/").content.decode()
     Release.objects.create(name="Toads")
     assert following() == ""
     assert "data-first-steps" not in office.get("/").content.decode()

@@ -22,7 +22,7 @@ from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.model_specs import published_names
 from retrieval.search.selectors import SearchUnavailable, search_images
-from tests.labeling.conftest import make_images
+from tests.labeling.conftest import embed, make_images, toy_spec
 from tests.processes import Worker, wait_for
 from tests.retrieval.making import repeated_images
 from tests.toy_model import toy_model
@@ -97,6 +97,24 @@ def test_an_admin_measures_and_uses_a_model(clients: dict[str, Client], settings
     assert listed["in_use"] == "demo"
     assert [row["in_use"] for row in listed["models"]] == [True, False]
     assert listed["models"][0]["hours_left"] > 0
+
+
+def test_the_first_model_that_embeds_is_put_to_use(
+    clients: dict[str, Client], settings: Any
+) -> None:
+    settings.EMBEDDING_MODEL, toy = "demo", toy_spec()
+    images = make_images(2, embedded=False)
+    admin = clients["admin"]
+    assert "and use it" in admin.get("/models/", {"model": toy}).content.decode()
+    admin.post("/models/", {"model": toy, "action": "embed"})
+    assert Job.objects.get(kind="embed").params["model"] == toy
+    assert model_in_use() == toy
+    embed(images)
+    assert "and use it" not in admin.get("/models/", {"model": "demo"}).content.decode()
+    admin.post("/models/", {"model": "demo", "action": "embed"})
+    assert model_in_use() == toy
+    answer = admin.post("/models/", {"model": "demo", "action": "use"})
+    assert answer["Location"] == "/models/?model=demo"
 
 
 def test_an_unknown_model_is_refused_with_what_is_accepted(clients: dict[str, Client]) -> None:
