@@ -12,7 +12,7 @@ TERMS: dict[str, str] = {
         "relevant ones may still be missing."
     ),
     "bpref": (
-        "A score that looks only at labeled images: how seldom one that is not relevant stands "
+        "A score that looks only at labeled images: how rarely one that is not relevant is ranked "
         "before one that is."
     ),
     "candidate list": (
@@ -20,8 +20,8 @@ TERMS: dict[str, str] = {
         "most like the text first; once made, the order never changes."
     ),
     "certificate": (
-        "A statement of how many of the relevant images were found at least, and how sure that is; "
-        "it is computed from an audit."
+        "A statement, computed from an audit, that at least so many of the relevant images were "
+        "found, and how sure that is."
     ),
     "embedding": (
         "How the model sees an image: a list of numbers that lies close to the numbers of a text "
@@ -29,7 +29,8 @@ TERMS: dict[str, str] = {
     ),
     "exhausted": "Every image of the candidate list is labeled, so nothing is left to label.",
     "fingerprint": (
-        "A short code computed from all the data, which differs as soon as anything in them does."
+        "A short code computed from all the data, which changes as soon as anything in them "
+        "changes."
     ),
     "fixed lists": (
         "The same first 100 images of each query for everybody: a method that re-ranks puts only "

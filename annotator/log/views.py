@@ -105,7 +105,7 @@ def _date(request: HttpRequest, name: str, zone: ZoneInfo) -> datetime | None:
     try:
         day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=zone)
     except ValueError:
-        raise Http404(f"“{text[:50]}” is no date, such as 2026-03-31.") from None
+        raise Http404(f"“{text[:50]}” isn’t a date such as 2026-03-31.") from None
     if not 1900 < day.year < 3000:
         raise Http404("The log has no such year.")
     return day

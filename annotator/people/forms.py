@@ -19,7 +19,7 @@ class PreferencesForm(forms.Form):
     """How pages look."""
 
     theme = forms.ChoiceField(choices=Theme.choices, label="Colors")
-    time_zone = forms.ChoiceField(help_text="Pages show times in it.", label="Time zone")
+    time_zone = forms.ChoiceField(help_text="Pages show times in this zone.", label="Time zone")
 
     def __init__(self, user: User, data: Any = None) -> None:
         super().__init__(data, initial={"theme": user.theme, "time_zone": user.time_zone})

@@ -68,7 +68,7 @@ def person_invite(*, username: str, role: Role, subject: str | None = None) -> U
     key = _looks(username)
     names = User.objects.values_list("username", flat=True)
     if alike := next((one for one in names.iterator() if _looks(one) == key), None):
-        raise ValidationError({"username": f"It can't be told from “{alike}”, which is taken."})
+        raise ValidationError({"username": f"It looks the same as “{alike}”, which is taken."})
     user.save()
     return user
 
@@ -228,7 +228,7 @@ def _locked(user: User, *, by: User | None, remains: bool) -> User:
     does this and, unless they remain an admin, where no other admin can log in.
     """
     if by is not None and user.pk == by.pk:
-        raise Conflict("Nobody can do this to themselves: ask another admin.")
+        raise Conflict("You can’t do this to your own account: ask another admin.")
     admins = Q(role=Role.ADMIN, is_active=True)
     rows = User.objects.select_for_update(no_key=True).filter(Q(pk=user.pk) | admins)
     people = {one.pk: one for one in rows.order_by("pk")}

@@ -252,7 +252,7 @@ def run_delete(*, run: Run) -> None:
     """
     run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
     if run.is_baseline:
-        raise Conflict("What the application made of itself goes with the run that it is of.")
+        raise Conflict("This run was computed from another one and is deleted with it.")
     if run.published:
         raise Conflict("A public run can't be deleted; an admin can make it private first.")
     second = run.second_stages.exclude(kind=Run.Kind.BEST).first()

@@ -39,7 +39,7 @@ class ConfusionReport:
 
 def confusions_import(*, lines: Iterable[bytes], name: str) -> ConfusionReport:
     """Take in a CSV of `species`, `taken_for` and, if it has it, `count`, in place of an earlier
-    table. Rows of the same two are added up, so a table of identifications, one a row, will do.
+    table. Rows of the same two are added up, so a table may have a row for each identification.
 
     Species without a look-alike group get one (`_group`). FileRefused: the file can't be read.
     """

@@ -120,13 +120,13 @@ def audit_aim(query: Query) -> Aim:
 
 
 def pool_words(pool: CandidateList) -> str:
-    """What the certificate speaks of: "the species filter, whole: 320 images"."""
+    """What the certificate is about: "all 320 images of the species filter"."""
     where = "the species filter" if pool.species_ids else "the corpus"
     images = "1 image" if pool.size == 1 else f"{pool.size:,} images"
     if pool.complete:
-        return f"{where}, whole: {images}"
+        return f"all {images} of {where}" if pool.size > 1 else f"the only image of {where}"
     if pool.size == pool.total:
-        return f"what is embedded of {where}: {images}"
+        return f"{images} of {where}, all that are embedded"
     return f"the first {pool.size:,} of the list, out of {pool.total:,} images of {where}"
 
 

@@ -74,7 +74,7 @@ def part_of(user: Any, query: Query) -> Assignment | None:
     values = {"user": user.pk, "query": query.pk, "benchmark": query.benchmark_id}
     [(people, included, parts)] = fetch_all(_PART, values)
     if people and not included:
-        raise QueryGone("The query is of a benchmark of others.")
+        raise QueryGone("The query is of a benchmark that isn’t open to you.")
     return own_assignment(user, query) if parts else None
 
 
@@ -187,7 +187,7 @@ _HANDED_IN: Final = (
 )
 _PAUSED: Final = "A reviewer has paused your part of this query."
 _CLOSED: Final = {
-    False: "As many people as are wanted label this query already.",
+    False: "Enough people label this query already.",
     True: "Only the people who are assigned to this query label it.",
 }
 

@@ -57,12 +57,12 @@ RELEASE_AUDIT: Final = BlindKind(
     visible_in=(_SUBMITTED,),
     title="Audit",
     tab="Audit",
-    about="For the release’s certificate: drawn at random from what nobody had judged, and some "
-    "images that are known already. Judge all of them, each by itself; whoever can’t tell marks it "
+    about="For the release’s certificate: images drawn at random from those that nobody had "
+    "judged, and some whose label is known. Judge each by itself; if you can’t tell, mark it "
     "unsure.",
     end=("Nothing left to audit", "No more images of this query wait for you in the audit."),
     waiting="left to audit",
-    left_open="{images} of the release's audit left to judge; unjudged, each counts as a hit.",
+    left_open="{images} of the release's audit left to judge; until then each counts as relevant.",
 )
 SECOND_OPINIONS: Final = BlindKind(
     "second-opinions",
@@ -71,8 +71,8 @@ SECOND_OPINIONS: Final = BlindKind(
     visible_in=(_SUBMITTED,),
     title="Second opinions",
     tab="Opinions",
-    about="Images that others have judged, in random order. What they said shows nowhere here: "
-    "judge each by itself; whoever can’t tell marks it unsure.",
+    about="Images that others have judged, in random order. What they said isn’t shown: "
+    "judge each by itself; if you can’t tell, mark it unsure.",
     end=("No second opinions left", "No more images of this query wait for your opinion."),
     waiting="left for a second opinion",
     left_open="{images} {wait} for a second opinion.",
@@ -84,8 +84,8 @@ REQUESTED: Final = BlindKind(
     visible_in=(_OPEN, _SUBMITTED, _COMPLETE),
     title="Images of runs",
     tab="Images",
-    about="Images that a run ranks high and nobody has judged, in random order. Which run shows "
-    "nowhere here: judge each by itself; whoever can’t tell marks it unsure.",
+    about="Images that a run ranks high and nobody has judged, in random order. Which run isn’t "
+    "shown: judge each by itself; if you can’t tell, mark it unsure.",
     end=("No images of runs left", "No more images that runs request wait for you here."),
     waiting="of runs left to judge",
 )

@@ -47,10 +47,10 @@ SETTING_FIELDS: dict[str, Callable[[], forms.Field]] = {
     "SECOND_OPINION_POSITIVE": lambda: share_field(label="Second opinions, share of relevant"),
     "SECOND_OPINION_NEGATIVE": lambda: share_field(label="Second opinions, share of not relevant"),
     "SECOND_OPINION_LOOKALIKE": lambda: share_field(label="Second opinions, share of look-alikes"),
-    "SECOND_OPINION_BOUNDARY": lambda: _count(label="Second opinions between the two"),
-    "SECOND_OPINION_LEAST": lambda: _count(label="Second opinions a query, at least"),
-    "SECOND_OPINION_MOST": lambda: share_field(label="Second opinions a query, largest share"),
-    "GOLD_EVERY": lambda: _count(label="Second opinions to a check"),
+    "SECOND_OPINION_BOUNDARY": lambda: _count(label="Second opinions at the boundary"),
+    "SECOND_OPINION_LEAST": lambda: _count(label="Second opinions per query, at least"),
+    "SECOND_OPINION_MOST": lambda: share_field(label="Second opinions per query, largest share"),
+    "GOLD_EVERY": lambda: _count(label="Second opinions for each check"),
     "POOL_MODELS": lambda: SimpleArrayField(
         forms.CharField(max_length=300), label="Models of the candidate lists"
     ),
@@ -65,7 +65,7 @@ def setting_fields() -> dict[str, forms.Field]:
     for name, field in fields.items():
         usual = getattr(installation, name)
         shown = ", ".join(usual) or "one model" if isinstance(usual, list) else usual
-        field.required, field.help_text = False, f"Empty for the installation’s: {shown}."
+        field.required, field.help_text = False, f"Leave it empty for the installation’s: {shown}."
     return fields
 
 

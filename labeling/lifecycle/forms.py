@@ -116,8 +116,9 @@ class QueryForm(SpeciesForm, ModelForm[Query]):
         help_texts = {
             "query_id": "The number in the CSV files. Leave it empty for the next free one.",
             "order": "The order that learns finds more of what the model misses; the stop rule "
-            "speaks of the CLIP order either way.",
-            "grades": "Which of four grades are relevant. Fixed once judgments have grades.",
+            "counts in the CLIP order either way.",
+            "grades": "Which of four grades are relevant. It can’t change once judgments have "
+            "grades.",
             "iconic_group": TERMS["iconic group"],
             "guidelines": "What counts as relevant; annotators see it beside each image. Markdown "
             "works, and ![caption](image:12345) shows the image of the corpus with that id.",
@@ -196,7 +197,7 @@ class BenchmarkForm(SpeciesForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Annotators",
-        help_text="Only these see its queries. Without any, all annotators do.",
+        help_text="Only these see its queries. If none is chosen, all annotators do.",
     )
 
     def __init__(self, *args: Any, benchmark: Benchmark | None = None, **kwargs: Any) -> None:
@@ -303,7 +304,7 @@ class TeamForm(forms.Form):
         min_value=0,
         max_value=MOST_WANTED,
         label="People wanted",
-        help_text="So many label it, each the whole list; 0 for whoever begins.",
+        help_text="How many label the query, each the whole list; 0 means whoever begins.",
     )
     assigned_only = forms.BooleanField(required=False, label="Only those assigned see and label it")
 

@@ -26,7 +26,7 @@ class CutText:
     """Its end."""
 
     def __str__(self) -> str:
-        return f"{self.model} reads no more of the text than what comes before “{self.unread}”."
+        return f"{self.model} can’t read all of this text. It leaves out the end: “{self.unread}”."
 
 
 def cut_texts(texts: Sequence[str], benchmark: Benchmark | None = None) -> list[CutText]:

@@ -99,7 +99,7 @@ class _Reader:
             present = [name for name in files if (self._directory / name).is_file()]
             count += len(present)
             if len(present) > 1:
-                message = f"which of {', '.join(present)} is meant? Leave one of them"
+                message = f"which of {', '.join(present)} is meant? Keep only one of them"
                 self._wrong(QRELS_FOLDER, 1, "", message)
             for name in present[:1]:
                 with open_regular(self._directory / name) as file:

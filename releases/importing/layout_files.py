@@ -163,7 +163,7 @@ def layout_files(directory: Path) -> LayoutFiles:
         for paths in [whole] if whole else parts.values():
             if len(paths) > 1:
                 names = ", ".join(path.name for path in paths)
-                message = f"which of {names} is meant? Leave one of them"
+                message = f"which of {names} is meant? Keep only one of them"
                 errors.append(RowError(str(directory), 1, "", message))
         matching = whole or [path for paths in parts.values() for path in paths]
         if needed and not matching:

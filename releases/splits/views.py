@@ -47,7 +47,7 @@ class SplitForm(forms.Form):
         help_text=TERMS["seed of a draw"],
     )
     stratify = forms.BooleanField(required=False, label="Meet the share in each category")
-    redraw = forms.BooleanField(required=False, label="Draw all anew, also what is settled")
+    redraw = forms.BooleanField(required=False, label="Draw all again, also those that are settled")
     unfinished = forms.BooleanField(required=False, label="Also queries that aren’t complete yet")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -260,7 +260,7 @@ def test_one_a_day_is_made_and_some_are_kept(
 
 def test_admins_see_the_last_one(admin: Any, clients: Any) -> None:
     page = clients["admin"].get("/manage/").content.decode()
-    assert "None was made yet" in page
+    assert "There is no backup yet" in page
     Backup.objects.create(file="/b/old.tar", size_bytes=2048, finished_at=Now())
     Backup.objects.create(file="/b/new.tar", problem="No space left on device")
     page = clients["admin"].get("/manage/").content.decode()

@@ -89,7 +89,7 @@ def test_the_button_makes_one_backup_beside_its_age(
 ) -> None:
     settings.BACKUP_DIR = str(tmp_path)
     client = client_of(admin)
-    assert "None was made yet." in client.get("/manage/").content.decode()
+    assert "There is no backup yet." in client.get("/manage/").content.decode()
     for _ in range(2):
         assert client.post("/manage/backup/")["Location"] == "/manage/"
     job = Job.objects.get(kind="backup")

@@ -311,7 +311,7 @@ def test_a_name_that_looks_like_somebodys_is_refused(
         assert str(who(client)) == name
     else:
         said = refusal(log_in(client), client)
-        assert "can't be told from “ann”" in said or "already exists" in said
+        assert "looks the same as “ann”" in said or "already exists" in said
 
 
 def test_an_account_is_nobody_elses_who_has_its_name(

@@ -257,7 +257,7 @@ def test_an_admin_changes_roles(admin: Any, annotator: Any) -> None:
     annotator.refresh_from_db()
     assert (annotator.role, annotator.is_staff, annotator.is_superuser) == ("admin", True, True)
     page = office.post(f"/people/{admin.pk}/", {"role": "reviewer"}, follow=True)
-    assert "Nobody can do this to themselves" in page.content.decode()
+    assert "You can’t do this to your own account" in page.content.decode()
     client_of(annotator).post(f"/people/{admin.pk}/", {"role": "reviewer"})
     assert office.get("/people/").status_code == 403
     assert office.get("/admin/").status_code == 302
@@ -273,7 +273,7 @@ def test_the_last_admin_stays(admin: Any, annotator: Any) -> None:
     for refused in (person_deactivate, person_leave):
         with pytest.raises(Conflict, match="olga is the only admin"):
             refused(user=other, by=annotator)
-        with pytest.raises(Conflict, match="Nobody can do this to themselves"):
+        with pytest.raises(Conflict, match="You can’t do this to your own account"):
             refused(user=other, by=other)
     other.refresh_from_db()
     assert (other.role, other.is_active, other.username) == ("admin", True, "olga")

@@ -90,7 +90,7 @@ def test_a_draw_is_looked_at_and_done_by_keyboard(
     assert violations(page) == []
     page.get_by_label("Share for validation").fill("0.5")
     page.get_by_label("Seed").fill("7")
-    page.get_by_label("Draw all anew").check()
+    page.get_by_label("Draw all again").check()
     page.get_by_role("button", name="Preview the draw").press("Enter")
     expect(page.get_by_text("Nothing has changed yet.")).to_be_visible()
     shown = page.locator("tfoot td.numeric").all_inner_texts()

@@ -92,9 +92,10 @@ def test_from_a_run_to_the_next_version(
     private = scored_run(first, {VAL: [FIRST_ID + 30]}, name="private", owner=researcher)
     address = f"/runs/{other.pk}/judge/"
     assert client_of(researcher).post(address, {"depth": 6}).status_code == 403
-    assert b"Judge its unjudged" not in client_of(researcher).get(f"/runs/{other.pk}/").content
+    shown = client_of(researcher).get(f"/runs/{other.pk}/").content
+    assert b"Have its unjudged images judged" not in shown
     browser = client_of(reviewer)
-    assert b"Judge its unjudged" in browser.get(f"/runs/{other.pk}/").content
+    assert b"Have its unjudged images judged" in browser.get(f"/runs/{other.pk}/").content
     for depth in (0, 101, 7, 7):
         answer = browser.post(address, {"depth": depth}, follow=True)
         words = {0: "from 1 to 100", 101: "from 1 to 100"}.get(depth, "")

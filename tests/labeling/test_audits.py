@@ -239,7 +239,7 @@ class TestApi:
         assert [one["to_judge"] for one in answer["results"]] == [True] * 3
         assert not {"rank", "score"} & answer["results"][0].keys()
         assert (answer["found"], answer["drawn"], answer["hits"]) == (2, 3, 3)
-        assert answer["pool"] == "the corpus, whole: 60 images"
+        assert answer["pool"] == "all 60 images of the corpus"
         assert answer["then"]["missing_at_most"] < answer["now"]["missing_at_most"]
         image = answer["results"][0]["image"]
         judged = {"image": image, "relevance": NO, "client_id": "a", "source": "audit"}

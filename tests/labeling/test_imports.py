@@ -157,7 +157,7 @@ class TestQueries:
         assert (cut.text, cut.model) == (long, toy_model.name)
         assert long.endswith(cut.unread)
         assert 0 < len(cut.unread) < len(long)
-        said = f"reads no more of the text than what comes before “{cut.unread}”."
+        said = f"can’t read all of this text. It leaves out the end: “{cut.unread}”."
         query = Query.objects.get(query_id=8)
         for text, told in ((long, True), ("a crested newt", False)):
             form = {"text": text, "category": "Species ID", "split": "val", "query_id": 8}

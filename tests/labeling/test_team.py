@@ -65,13 +65,11 @@ def test_as_many_as_are_wanted_label_it_and_all_of_them_submit_it(
     assert "It waits for one more; then a reviewer looks at disagreements." in page
     judge(query, other_annotator, [0], "not_relevant")
     refused = record(query, third, item(0, "relevant"), item(1, "relevant", age=3600))
-    assert [one.detail for one in refused] == [
-        "As many people as are wanted label this query already."
-    ] * 2
+    assert [one.detail for one in refused] == ["Enough people label this query already."] * 2
     [row] = queries_overview(user=third)
     assert not row.can_label
     assert not my_queries(third, [row])
-    with pytest.raises(TransitionRefused, match="As many people as are wanted"):
+    with pytest.raises(TransitionRefused, match="Enough people"):
         hand_in(query, third, give_up="too_easy")
     assert b'name="state"' not in client_of(third).get(f"/queries/{query.pk}/").content
     # Each labels the whole list: the other's streak is not theirs.
@@ -163,7 +161,7 @@ def test_reviewers_do_it_on_the_page(clients, query, annotator, other_annotator)
     form = {"people": [annotator.pk], "wanted": "2", "assigned_only": "on"}
     assert clients["annotator"].post(team, form).status_code == 403
     shown = clients["reviewer"].post(team, form, follow=True).content.decode()
-    assert "2 label it, each the whole list." in shown
+    assert "2 people label it, each the whole list." in shown
     assert "ann: assigned" in shown
     query.refresh_from_db()
     assert (query.annotators_wanted, query.assigned_only) == (2, True)

@@ -89,7 +89,7 @@ def test_missing_and_ambiguous_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "other_annotations.csv").write_text(ANNOTATIONS)
     assert refusals(tmp_path) == [
         "line 1: which of inquire_annotations.csv, other_annotations.csv is meant? "
-        "Leave one of them"
+        "Keep only one of them"
     ]
 
 

@@ -107,7 +107,7 @@ def test_what_is_left_takes_time_and_costs_what_an_admin_has_entered(
         assert "1 h 00 min" in page
         part = clients["admin"].get(f"{path}?part=devices").content.decode()
         assert "<html" not in part
-        assert "what it held waits for another" in part
+        assert "its images wait for another device" in part
     assert clients["admin"].get(f"{path}?part=nonsense").status_code == 404
 
 

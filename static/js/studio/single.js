@@ -166,7 +166,7 @@ class SingleView {
     const unlabeled = !studio.store.withdrawn.has(rank) && studio.store.needsLabel(rank);
     if (unlabeled && event?.repeat) return;
     if (unlabeled && studio.audit) {
-      studio.say("A drawn image can’t be skipped; whoever can’t tell marks it unsure.");
+      studio.say("A drawn image can’t be skipped; if you can’t tell, mark it unsure.");
       return;
     }
     this.forward(rank);

@@ -18,8 +18,8 @@ class Command(ServiceCommand):
 
     help = (
         "Take in which species is taken for which: a CSV of species, taken_for and, if it has it, "
-        "count, such as the lookalikes.csv of a curated corpus, or a row an identification. It "
-        "replaces an earlier table. Species without a look-alike group get one."
+        "count, such as the lookalikes.csv of a curated corpus, or a row for each identification. "
+        "It replaces an earlier table. Species without a look-alike group get one."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
