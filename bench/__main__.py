@@ -26,6 +26,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "learning": "--sizes 2000 --dimension 64 --rounds 1",
     "serving": "--images 100 --texts 3",
     "embedding": "--models demo --images 24 --turns 1",
+    "first_release": "--photographs drawn",
     "labeling": "--candidates 80",
     "load": "--annotators 4 --queries 2 --candidates 80 --seconds 8 --pace 0.3",
     "soak": "--annotators 3 --queries 2 --candidates 60 --judgments 360 --pace 1 --every 1",

@@ -108,7 +108,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     early = "submitted" in allowed and not hand_in.met
     names = {
         "open": "Resume" if part else "Open it" if query.state == "draft" else "Reopen",
-        "submitted": "Submit" if reviewer else "Hand in",
+        "submitted": "Hand in",
         "complete": "Complete",
         "draft": "Back to draft",
     }

@@ -27,6 +27,7 @@ SAYS = {
     "learning": ("× bare product", "| 500 "),
     "serving": ("| demo ", "A web process"),
     "embedding": ("| demo ",),
+    "first_release": ("| Splits and a release ", "| Handing in "),
     "labeling": ("Grid: judgments a second", "Single: a hundred images"),
     "load": ("| Judgment, from the key ", "| API: audit, drawn ", "0 are lost, 0 doubled"),
     "soak": ("0 are lost, 0 doubled, 0 refused", "All numbers of images are right"),
