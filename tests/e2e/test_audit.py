@@ -116,7 +116,7 @@ def test_a_hit_leads_back_to_the_ranking(site: Site, log_in: Callable[..., Page]
     figure(page, "drawn", "6")
     press(page, "r")
     notice = page.locator("[data-notice=hit]")
-    expect(notice).to_contain_text("the ranked pass missed")
+    expect(notice).to_contain_text("was missed in the ranking")
     figure(page, "hits", "1")
     press(page, "n", 4)
     expect(page.locator("[data-message]")).to_contain_text("Only judging all that are left")

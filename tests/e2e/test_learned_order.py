@@ -52,7 +52,7 @@ def test_revisions_come_while_one_labels(site: Site, log_in: Callable[..., Page]
     page = log_in("ann")
     open_learned(page, site, query)
     expect(page.locator("[data-revision]")).to_have_text(", revision 1")
-    expect(shown(page, "why")).to_have_text("told once it is labeled")
+    expect(shown(page, "why")).to_have_text("shown once you label it")
     with page.expect_response("**/revisions/"):
         first = work(page, 10)
     expect(page.locator("[data-revision]")).to_have_text(", revision 2")

@@ -93,9 +93,9 @@ def test_from_a_run_to_the_next_version(
     address = f"/runs/{other.pk}/judge/"
     assert client_of(researcher).post(address, {"depth": 6}).status_code == 403
     shown = client_of(researcher).get(f"/runs/{other.pk}/").content
-    assert b"Have its unjudged images judged" not in shown
+    assert b"Have them judged" not in shown
     browser = client_of(reviewer)
-    assert b"Have its unjudged images judged" in browser.get(f"/runs/{other.pk}/").content
+    assert b"Have them judged" in browser.get(f"/runs/{other.pk}/").content
     for depth in (0, 101, 7, 7):
         answer = browser.post(address, {"depth": depth}, follow=True)
         words = {0: "from 1 to 100", 101: "from 1 to 100"}.get(depth, "")

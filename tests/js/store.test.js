@@ -262,7 +262,7 @@ test("in the order that learns, what was met or labeled stays and the queue come
   assert.deepEqual(source.provenance(7), { source: "learned", revision: 11, place: 1 });
   assert.deepEqual(source.provenance(2), { source: "list", revision: 11, place: 2 });
   assert.deepEqual(source.provenance(1), { source: "list" });
-  assert.equal(source.why(7), "told once it is labeled");
+  assert.equal(source.why(7), "shown once you label it");
   source.met.add(7);
   store.set(imageAt(7), "relevant", "learned");
   assert.equal(source.why(7), "learned, revision 1");

@@ -13,7 +13,7 @@ export function draw(studio) {
 /** Says where a certificate for the query alone takes more draws than make sense. */
 export function reach({ met, out_of_reach: out }) {
   if (met || !out) return "";
-  return "For this query alone that is out of reach; a release’s certificate bounds all its queries together, with few draws of each.";
+  return "For this query alone that takes too many draws. A release’s certificate is about all its queries together and needs few draws of each.";
 }
 
 /** As one text in which no number is apart from its percent sign. */
@@ -96,10 +96,10 @@ class Audit extends AuditReader {
     this.relevant = source.relevant;
     if (!hit) return;
     source.drawing = false;
-    source.paused = "An image that was drawn is relevant: look for more like it in the ranking before drawing on.";
+    source.paused = "An image that was drawn is relevant: look for more like it in the ranking before you draw more.";
     const { notices } = studio;
     notices.show("hit", {
-      text: "That is one that the ranked pass missed. Judge what is drawn, then look for more in the ranking.",
+      text: "This relevant image was missed in the ranking. Judge what is drawn, then look for more in the ranking.",
       actions: [
         { label: "To the ranking", run: () => this.#leave() },
         {

@@ -37,7 +37,7 @@ export class LearnedSource extends ListSource {
   /** Why the image there was shown; told only once it is labeled. */
   why(rank) {
     const { relevance, source } = this.store.entry(rank);
-    if (relevance === null) return "told once it is labeled";
+    if (relevance === null) return "shown once you label it";
     if (source === "import") return "imported";
     if (source === "list") return `CLIP rank ${rank}`;
     if (source !== "learned") return "found elsewhere";
