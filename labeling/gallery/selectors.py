@@ -29,8 +29,12 @@ from retrieval.corpus.models import Image, ImageWithdrawal, Species
 
 OWN_LABELS: Final = {RELEVANT: "Relevant", NOT_RELEVANT: "Not relevant", UNSURE: "Unsure"}
 #: Label → what pages call it. An image may have several: people can be unsure of one that is
-#: relevant. The last two tell what others said.
-LABELS: Final = OWN_LABELS | {"disputed": "Disputed", "settled": "Settled by a reviewer"}
+#: relevant. The last three tell what others said.
+LABELS: Final = OWN_LABELS | {
+    "disputed": "Disputed",
+    "settled": "Settled by a reviewer",
+    "several": "Labeled by several",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,8 @@ class GalleryFilter:
     """One of LABELS: the consensus, or where a person is named what they said."""
     person: int | None = None
     """The id of somebody who judged it."""
+    also: int | None = None
+    """The id of somebody else who judged it too."""
     source: str = ""
     """A `JudgmentSource` with which it was judged, by the person where one is named."""
     grade: int | None = None
@@ -102,6 +108,8 @@ WITH vote AS (
            (array_agg(relevance ORDER BY updated_at DESC, annotator_id DESC)
             FILTER (WHERE decides))[1] AS decision,
            count(*) FILTER (WHERE relevance = 'relevant') * 2 > count(*) AS majority,
+           count(*) > 1 AS several,
+           bool_or(annotator_id = %(also)s) AS also,
            bool_or(relevance = 'unsure') AS anybody_unsure,
            bool_or(relevance = 'relevant') AND NOT bool_and(relevance = 'relevant') AS differ,
            bool_or(source = %(source)s AND coalesce(annotator_id = %(person)s, true)) AS met,
@@ -120,6 +128,8 @@ WITH vote AS (
            decision IS NULL AND differ AND NOT anybody_unsure AS disputed,
            coalesce(decision <> 'unsure' AND (differ OR anybody_unsure), false) AS settled,
            said,
+           several,
+           also,
            met,
            coalesce(said_grade, decided_grade,
                     CASE WHEN majority THEN relevant_grade ELSE other_grade END) AS grade,
@@ -144,6 +154,7 @@ _HOLDS: Final = {
     UNSURE: "unsure",
     "disputed": "disputed",
     "settled": "settled",
+    "several": "several",
 }
 _COUNTS: Final = ", ".join(f"count(*) FILTER (WHERE {_HOLDS[label]})" for label in LABELS)
 
@@ -155,7 +166,8 @@ def gallery(*, query: Query, user: Any, wanted: GalleryFilter) -> Gallery:
     where an annotator asks for what others said, or for a species whose name is hidden.
     """
     reviewer = at_least(user, Role.REVIEWER)
-    of_others = wanted.person not in (None, user.pk) or wanted.label not in ("", *OWN_LABELS)
+    people = {wanted.person, wanted.also} - {None, user.pk}
+    of_others = people or wanted.label not in ("", *OWN_LABELS)
     if of_others and not reviewer:
         raise PermissionDenied("Annotators see their own labels.")
     if wanted.species and names_hidden_from(user):
@@ -163,6 +175,7 @@ def gallery(*, query: Query, user: Any, wanted: GalleryFilter) -> Gallery:
     conditions = {
         "true": True,
         "said IS NOT NULL": wanted.person is not None,
+        "also": wanted.also is not None,
         "met": bool(wanted.source),
         "grade = %(grade)s": wanted.grade is not None,
         "species = ANY(%(species)s)": bool(wanted.species),
@@ -179,6 +192,7 @@ def gallery(*, query: Query, user: Any, wanted: GalleryFilter) -> Gallery:
         "query": query.pk,
         "whose": None if reviewer else user.pk,
         "person": wanted.person,
+        "also": wanted.also,
         "image": wanted.image,
         "source": wanted.source,
         "grade": wanted.grade,

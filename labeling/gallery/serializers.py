@@ -20,10 +20,11 @@ class GalleryParameters(serializers.Serializer[Any]):
     label = serializers.ChoiceField(  # type: ignore[assignment]
         choices=list(LABELS.items()),
         required=False,
-        help_text="the consensus, or where a person is named what they said; the last two are for "
-        "reviewers",
+        help_text="the consensus, or where a person is named what they said; the last three are "
+        "for reviewers",
     )
     person = IdField(required=False, help_text="the id of somebody who judged it")
+    also = IdField(required=False, help_text="the id of somebody else who judged it too")
     source = serializers.ChoiceField(  # type: ignore[assignment]
         choices=SOURCE_CHOICES,
         required=False,

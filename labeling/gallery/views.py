@@ -44,6 +44,7 @@ def images(request: HttpRequest, pk: int) -> HttpResponse:
     wanted = GalleryFilter(
         label=chosen(request.GET, "label", labels),
         person=chosen_id(request.GET, "person"),
+        also=chosen_id(request.GET, "also"),
         source=chosen(request.GET, "source", [*JudgmentSource]),
         grade=_number(chosen(request.GET, "grade", [str(grade) for grade in names])),
         species=chosen_ids(request.GET, "species"),

@@ -74,7 +74,7 @@ from labeling.queries.models import Assignment, Query
 from labeling.queries.transitions import TransitionIncomplete, transitions_for
 from labeling.review.my_queries import next_query
 from labeling.review.overview import queries_filtered
-from labeling.review.selectors import agreements_of, given_up, left_open
+from labeling.review.selectors import given_up, left_open, query_agreement
 from retrieval.species.selectors import species_by_ids
 
 #: Drafts on a page.
@@ -106,6 +106,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     rejection_request = given_up(query, request.user)
     hand_in = hand_in_state(query, shown_progress.stop, counted)
     early = "submitted" in allowed and not hand_in.met
+    labeling = list(people_labeling(query))
     names = {
         "open": "Resume" if part else "Open it" if query.state == "draft" else "Reopen",
         "submitted": "Hand in",
@@ -141,7 +142,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "give_up_form": GiveUpForm(auto_id="give-up-%s") if "submitted" in allowed else None,
         "given_up": rejection_request,
         "may_reject": "rejected" in allowed,
-        "agreements": agreements_of(query) if reviewer else [],
+        "agreement": query_agreement(query) if reviewer else None,
         "names_hidden": names_hidden_from(request.user),
         "may_delete": at_least(request.user, Role.ADMIN) and query_deletable(query),
         "reject_form": RejectForm(auto_id="reject-%s") if "rejected" in allowed else None,
@@ -153,11 +154,13 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "part": part,
         "image_threads": image_threads(request.user, query),
         "still_labeling": [
-            name for name in still_labeling(query) if name != request.user.get_username()
+            person.get_username()
+            for person in labeling
+            if query.state == Query.State.OPEN and person != request.user
         ],
     }
     if reviewer and query.state in ("draft", "open", "submitted"):
-        context |= _team(query)
+        context |= _team(query, labeling)
     elif part and part.handed_in and query.state in ("open", "submitted"):
         context |= {
             "comes_next": what_comes_next(query),
@@ -166,12 +169,12 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "labeling/query_detail.html", context)
 
 
-def _team(query: Query) -> dict[str, Any]:
-    """What the section on who labels a query needs."""
+def _team(query: Query, labeling: list[Any]) -> dict[str, Any]:
+    """What the section on who labels a query needs; `labeling` is `people_labeling`."""
     parts = list(query.assignments.select_related("annotator").order_by("annotator__username"))
     # Those who labeled for it without a row, too.
     known = {part.annotator_id for part in parts}
-    begun = [person for person in people_labeling(query) if person.pk not in known]
+    begun = [person for person in labeling if person.pk not in known]
     people = list(assignable(query))
     asks = {"wanted": query.annotators_wanted, "assigned_only": query.assigned_only}
     form: Any = TeamForm(parts=parts, initial=asks)

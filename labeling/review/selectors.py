@@ -166,20 +166,30 @@ def given_up(query: Query, user: Any) -> Assignment | None:
 class PairAgreement:
     """How far two annotators agree on the images of a query that both judged."""
 
-    first: str
-    second: str
-    """Their names, in order."""
+    people: tuple[tuple[int, str], tuple[int, str]]
+    """Their ids and names, by name."""
     agreement: Reliability
 
 
-def agreements_of(query: Query) -> list[PairAgreement]:
-    """The agreement of every two annotators who share an image, those who share most first. Unsure
-    counts as not relevant.
+@dataclass(frozen=True, slots=True)
+class QueryAgreement:
+    """How far people agree on the images of a query that several judged."""
 
-    One SQL query, over the images that several people judged.
+    images: int
+    """That several people judged."""
+    disputed: int
+    """On which annotators disagree, none is unsure, and no reviewer has decided."""
+    pairs: list[PairAgreement]
+    """Every two people who share an image, those who share most first."""
+
+
+def query_agreement(query: Query) -> QueryAgreement:
+    """The agreement on a query's images, without withdrawn ones. Unsure counts as not relevant. Two
+    SQL queries, over the images that several people judged.
     """
     several = (
         Judgment.objects.filter(query=query)
+        .filter(~is_withdrawn("image_id"))
         .order_by()
         .values("image")
         .annotate(votes=Count("pk"))
@@ -189,13 +199,16 @@ def agreements_of(query: Query) -> list[PairAgreement]:
     rows = (
         Judgment.objects.filter(query=query, image__in=several)
         .order_by("image_id", "annotator__username")
-        .values_list("image_id", "annotator__username", "relevance")
+        .values_list("image_id", "annotator", "annotator__username", "relevance")
     )
-    shared: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    shared: defaultdict[Any, list[tuple[int, int]]] = defaultdict(list)
+    images = 0
     for _, votes in groupby(rows, key=itemgetter(0)):
-        for (_, first, says), (_, second, other_says) in combinations(votes, 2):
+        images += 1
+        for (_, *first, says), (_, *second, other_says) in combinations(votes, 2):
             relevant = (says == RELEVANT) + (other_says == RELEVANT)
-            shared[first, second].append((2 - relevant, relevant))
-    pairs = [PairAgreement(*names, reliability(counts)) for names, counts in shared.items()]
-    pairs.sort(key=lambda pair: (-pair.agreement.items, pair.first, pair.second))
-    return pairs
+            shared[tuple(first), tuple(second)].append((2 - relevant, relevant))
+    pairs = [PairAgreement(people, reliability(counts)) for people, counts in shared.items()]
+    pairs.sort(key=lambda pair: (-pair.agreement.items, *(name for _, name in pair.people)))
+    disputed = (doubt for doubt in _doubts(query) if doubt.kind == "disputed")
+    return QueryAgreement(images, sum(not doubt.decided for doubt in disputed), pairs)

@@ -69,6 +69,9 @@ def test_each_filter(query, annotator, other_annotator, reviewer, subtests):
         ({"label": UNSURE}, [3]),
         ({"label": "disputed"}, [4]),
         ({"label": "settled"}, [5]),
+        ({"label": "several"}, [4, 5]),
+        ({"person": ann, "also": otto}, [4, 5]),
+        ({"person": ann, "also": reviewer.pk}, [5]),
         ({"person": otto}, [4, 5]),
         ({"person": otto, "label": NOT_RELEVANT}, [4, 5]),
         ({"person": ann, "label": RELEVANT}, [0, 1, 4, 5, 7, IMAGES]),
@@ -125,7 +128,8 @@ def test_labels_and_grades_are_those_of_the_consensus(
         assert (number in by_label[RELEVANT]) == agreed.relevant
         assert (number in by_label[UNSURE]) == agreed.unsure
         assert image.grade == agreed.grade
-        assert {name for name in by_label if number in by_label[name]} == {
+        assert (number in by_label["several"]) == (agreed.votes > 1)
+        assert {name for name in by_label if number in by_label[name]} - {"several"} == {
             image.label,
             *image.marks,
         }
@@ -140,7 +144,11 @@ def test_annotators_see_their_own_labels_and_nothing_of_others(
     image = shown(query, other_annotator, 5)
     assert (image.label, image.marks, len(image.votes)) == (NOT_RELEVANT, (), 1)
     page, api = f"/queries/{query.pk}/images/", f"/api/queries/{query.pk}/images/"
-    for of_others in ("label=disputed", "label=settled", f"person={annotator.pk}"):
+    person = annotator.pk
+    for of_others in (
+        *("label=disputed", "label=settled", "label=several"),
+        *(f"person={person}", f"also={person}"),
+    ):
         assert client_of(other_annotator).get(f"{page}?{of_others}").status_code in (403, 404)
         assert api_of(other_annotator).get(f"{api}?{of_others}").status_code == 403
     assert client_of(other_annotator).get(page).status_code == 200
@@ -239,6 +247,9 @@ def test_the_page_links_what_the_query_page_counts(query, annotator, other_annot
         f"{images}?label=relevant&amp;listed=yes",
         f"{images}?label=unsure&amp;listed=yes",
         f"{images}?person={annotator.pk}&amp;label=relevant&amp;listed=yes",
+        f"{images}?person={annotator.pk}&amp;also={other_annotator.pk}",
+        f"{images}?label=several",
+        f"{images}?label=disputed",
     ):
         assert f'href="{address}"' in page
         assert client_of(reviewer).get(address.replace("&amp;", "&")).status_code == 200

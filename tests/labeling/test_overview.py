@@ -12,7 +12,7 @@ from labeling.judging.access import get_query_for
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
-from labeling.review.selectors import agreements_of, images_to_review
+from labeling.review.selectors import images_to_review, query_agreement
 from retrieval.corpus.models import Image, ImageWithdrawal
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
@@ -184,13 +184,21 @@ def test_agreement_is_over_the_images_that_both_judged(
     judge(query, other_annotator, [3], "unsure")
     judge(query, reviewer, [0, 5], "relevant")
     judge(three[1], other_annotator, [4], "relevant")
-    with django_assert_num_queries(1):
-        found = agreements_of(query)
+    judge(query, annotator, [5], "relevant")
+    ImageWithdrawal.objects.create(
+        image_id=FIRST_ID + 5, withdrawn_by=reviewer, withdrawn_at=timezone.now()
+    )
+    with django_assert_num_queries(2):
+        agreement = query_agreement(query)
+    found = agreement.pairs
+    assert (agreement.images, agreement.disputed) == (4, 1)
     # ann and otto: 3 of 4 the same, of 8 judgments 5 relevant: 1 - 7 * 2 / (64 - 25 - 9).
-    assert [(one.first, one.second, one.agreement.items) for one in found] == [
-        ("ann", "otto", 4),
-        ("ann", "rita", 1),
-        ("otto", "rita", 1),
+    people = (annotator, other_annotator, reviewer)
+    ann, otto, rita = ((person.pk, person.username) for person in people)
+    assert [(one.people, one.agreement.items) for one in found] == [
+        ((ann, otto), 4),
+        ((ann, rita), 1),
+        ((otto, rita), 1),
     ]
     assert found[0].agreement.raw == 0.75
     assert found[0].agreement.alpha == pytest.approx(1 - 14 / 30)
