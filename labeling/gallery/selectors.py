@@ -50,7 +50,7 @@ class GalleryFilter:
     source: str = ""
     """A `JudgmentSource` with which it was judged, by the person where one is named."""
     grade: int | None = None
-    """Of the consensus, or the person's."""
+    """Of the consensus, or the person's; an image that is only unsure has none."""
     species: Sequence[int] = ()
     """Ids, of which any."""
     listed: bool | None = None
@@ -177,7 +177,7 @@ def gallery(*, query: Query, user: Any, wanted: GalleryFilter) -> Gallery:
         "said IS NOT NULL": wanted.person is not None,
         "also": wanted.also is not None,
         "met": bool(wanted.source),
-        "grade = %(grade)s": wanted.grade is not None,
+        "grade = %(grade)s AND (relevant OR NOT unsure)": wanted.grade is not None,
         "species = ANY(%(species)s)": bool(wanted.species),
         "rank IS NOT NULL": wanted.listed is True,
         "rank IS NULL": wanted.listed is False,

@@ -19,13 +19,15 @@ from labeling.gallery.selectors import (
     LABELS,
     OWN_LABELS,
     GalleryFilter,
+    GalleryImage,
     gallery,
     gallery_images,
 )
 from labeling.judging.access import Act, get_query_for, why_not
-from labeling.judging.grades import HIGHEST, LEAST_RELEVANT, grade_names
-from labeling.judging.models import Judgment
+from labeling.judging.grades import HIGHEST, LEAST_RELEVANT, grade_names, grade_of
+from labeling.judging.models import Judgment, Relevance
 from labeling.judging.sources import JudgmentSource
+from labeling.queries.models import Query
 from retrieval.species.selectors import species_by_ids
 
 #: Images on a page.
@@ -47,7 +49,7 @@ def images(request: HttpRequest, pk: int) -> HttpResponse:
         also=chosen_id(request.GET, "also"),
         source=chosen(request.GET, "source", [*JudgmentSource]),
         grade=_number(chosen(request.GET, "grade", [str(grade) for grade in names])),
-        species=chosen_ids(request.GET, "species"),
+        species=tuple(chosen_ids(request.GET, "species")),
         listed=_LISTED.get(chosen(request.GET, "listed", _LISTED)),
     )
     shown = gallery(query=query, user=request.user, wanted=wanted)
@@ -65,7 +67,7 @@ def images(request: HttpRequest, pk: int) -> HttpResponse:
         ],
         "page": page,
         "tiles": [
-            (image, "" if image.grade is None or image.label == UNSURE else names[image.grade])
+            (image, _words(query, image.label, image.grade), _said(query, image, wanted.person))
             for image in gallery_images(query=query, user=request.user, image_ids=list(page))
         ],
         "previous": _address(request, page=page.number - 1),
@@ -89,6 +91,23 @@ def images(request: HttpRequest, pk: int) -> HttpResponse:
         },
     }
     return render(request, "labeling/gallery.html", context)
+
+
+def _words(query: Query, relevance: str, grade: int | None) -> str:
+    """A label as people read it: by its grade where the query asks for one."""
+    if not query.grades or relevance == UNSURE:
+        return Relevance(relevance).label
+    return grade_names(query.grades)[grade_of(grade, relevance)]
+
+
+def _said(query: Query, image: GalleryImage, person: int | None) -> str:
+    """Whom the images are of, with what they said, where it isn't the image's label."""
+    label = _words(query, image.label, image.grade)
+    for vote in image.votes:
+        said = _words(query, vote.relevance, vote.grade)
+        if vote.annotator_id == person and said != label:
+            return f"{vote.annotator.get_username()}: {said}"
+    return ""
 
 
 def _number(text: str) -> int | None:

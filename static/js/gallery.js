@@ -144,7 +144,7 @@ class Viewer {
   }
 
   /** Stores one's judgment, which decides, then shows what stands now. */
-  async #send({ relevance, grade }, undoes = false) {
+  async #send({ relevance, grade, reason = "" }, undoes = false) {
     const { page, user } = this.gallery;
     const { tile, image } = this;
     const state = this.part("state");
@@ -152,7 +152,7 @@ class Viewer {
     try {
       const { votes } = await this.#read(image);
       const own = votes.find(({ annotator }) => annotator === user) ?? { relevance: null, grade: null };
-      const judgment = { image, relevance, grade, source: "correction", client_id: uuid() };
+      const judgment = { image, relevance, grade, reason, source: "correction", client_id: uuid() };
       const { results } = await api(`${page.api}judgments/`, { method: "POST", body: [judgment] });
       if (results[0].status === "refused") throw new Error(results[0].detail);
       this.#mark(tile, await this.#read(image));

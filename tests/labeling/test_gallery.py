@@ -121,7 +121,11 @@ def test_labels_and_grades_are_those_of_the_consensus(
             query=query, user=reviewer, wanted=GalleryFilter(grade=grade)
         ).image_ids
     }
-    assert by_grade == {image_id: agreed.grade for image_id, agreed in by_rule.items()}
+    assert by_grade == {
+        image_id: agreed.grade
+        for image_id, agreed in by_rule.items()
+        if agreed.relevant or not agreed.unsure
+    }
     by_label = {name: set(found(query, reviewer, label=name)) for name in LABELS}
     for number in range(IMAGES):
         agreed, image = by_rule[FIRST_ID + number], shown(query, reviewer, number)
@@ -133,6 +137,29 @@ def test_labels_and_grades_are_those_of_the_consensus(
             image.label,
             *image.marks,
         }
+
+
+def test_the_page_of_a_query_with_grades_says_what_a_person_said_otherwise(
+    query, annotator, other_annotator, reviewer
+):
+    Query.objects.filter(pk=query.pk).update(grades="partly")
+    query.refresh_from_db()
+    for person, grade in ((annotator, 3), (other_annotator, 2)):
+        record(query, person, item(0, RELEVANT, grade=grade))
+    record(query, annotator, item(1, UNSURE))
+
+    def page(parameters: str) -> str:
+        address = f"/queries/{query.pk}/images/?{parameters}"
+        return str(client_of(reviewer).get(address).content.decode())
+
+    own = page(f"person={annotator.pk}&grade=3")
+    assert own.count("<figure>") == 1
+    assert '<span class="badge relevant">Partly</span>' in own
+    assert "ann: Definitely" in own
+    assert "otto: Partly" not in page(f"person={other_annotator.pk}")
+    assert "<figure>" not in page("grade=0")
+    assert ">Clear</a>" in page("grade=0")
+    assert ">Clear</a>" not in page("label=unsure")
 
 
 def test_annotators_see_their_own_labels_and_nothing_of_others(
