@@ -39,6 +39,7 @@ _SUBJECTS = {
     "shard_holders": 28,
     "people": 29,
     "model_in_use": 30,
+    "importing": 31,
 }
 
 

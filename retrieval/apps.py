@@ -6,6 +6,8 @@ from django.apps import AppConfig
 
 from core.registries import IMAGE_USES, ImageUse
 
+TAKEDOWNS = "takedowns (their records tell imports which files never to bring back)"
+
 
 class RetrievalConfig(AppConfig):
     """Django's configuration of this app."""
@@ -21,4 +23,4 @@ class RetrievalConfig(AppConfig):
         from retrieval.removal.selectors import rows_name
 
         import_module("retrieval.job_handlers")
-        IMAGE_USES.append(ImageUse("takedowns", rows_name(ImageTakedown)))
+        IMAGE_USES.append(ImageUse(TAKEDOWNS, rows_name(ImageTakedown)))

@@ -6,12 +6,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from django.db import connection
+from django.db import connection, transaction
 
+from core.jobs.models import Job
+from core.locks import lock_key, session_lock_try, session_unlock, transaction_lock
 from core.text import has_controls
 from retrieval.corpus.models import Image, ImageRoot
 from retrieval.importing.coco import CocoSource
@@ -33,6 +36,10 @@ MOST_REFUSALS: Final = 1000
 BATCH_IN_PLACE: Final = 50_000
 # After this many new rows the planner's statistics are updated at once.
 _ANALYZED_FROM: Final = 10_000
+
+REMOVAL_KIND: Final = "remove_dataset"
+"""The job that removes a data set: it deletes files that an import may be about to use."""
+BEING_REMOVED: Final = "A data set is being removed. Import images after that."
 
 Progress = Callable[[int, int], None]
 OnRefusal = Callable[[Refusal], None]
@@ -93,7 +100,8 @@ def import_images(
     `checking(done, total)` reports bytes while a COCO file is indexed, `progress(done, total)`
     images, at the start and after each transaction.
 
-    Raises ImportRefused, before anything is written, if the source as a whole cannot be read.
+    Raises ImportRefused, before anything is written, if the source as a whole cannot be read, and
+    while a data set is removed.
     """
     path = Path(path)
     if root is not None and path.is_dir():
@@ -163,6 +171,27 @@ class _ListedSource:
         return iter(self.records)
 
 
+def removal_goes_on() -> bool:
+    """Whether the removal of a data set has begun and isn't finished."""
+    return Job.objects.filter(kind=REMOVAL_KIND, state__in=Job.UNFINISHED).exists()
+
+
+@contextmanager
+def _no_removal(source: Source) -> Iterator[None]:
+    """Keep removals from beginning meanwhile. Raises ImportRefused while one goes on."""
+    key = lock_key("importing")
+    session_lock_try(key, shared=True)
+    try:
+        with transaction.atomic():
+            # A removal that doesn't see the lock above has its job once this is free.
+            transaction_lock(lock_key("job_kind"))
+            if removal_goes_on():
+                raise ImportRefused(str(source.root), BEING_REMOVED)
+        yield
+    finally:
+        session_unlock(key, shared=True)
+
+
 def _import(
     open_source: Callable[[OnRefusal], Source],
     dataset: str | None,
@@ -185,6 +214,17 @@ def _import(
             f"The data set's name holds control characters: {report.dataset!r}. Give another with "
             "--dataset.",
         )
+    with _no_removal(source):
+        return _store(source, report, root, progress, refusals)
+
+
+def _store(
+    source: Source,
+    report: ImportReport,
+    root: ImageRoot | None,
+    progress: Progress | None,
+    refusals: _Refusals,
+) -> ImportReport:
     species = species_upsert(records=source.species())
     ids = {name: stored_species.pk for name, stored_species in species.items()}
     if root is None:

@@ -13,16 +13,16 @@ from core.errors import Conflict
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create
-from core.locks import lock_key, transaction_lock
+from core.locks import is_locked, lock_key, transaction_lock
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.models import ImageFlag
 from retrieval.images.files import ImageRef, copies_remove
+from retrieval.importing.services import REMOVAL_KIND
 from retrieval.ranking.matrices import matrix_rebuild
 from retrieval.removal.selectors import removal_preview, removal_problem
 from retrieval.uploads.services import KIND as IMPORT_KIND
 
-KIND: Final = "remove_dataset"
 CHECKED_AT_ONCE: Final = 5000
 REMOVED_AT_ONCE: Final = 500
 
@@ -42,11 +42,11 @@ def dataset_removal_begin(*, dataset: str, by: Any) -> Job:
         transaction_lock(lock_key("job_kind"))
         unfinished = Job.objects.filter(state__in=Job.UNFINISHED)
         # A file that an import is about to use would be deleted as nobody's.
-        if unfinished.filter(kind=IMPORT_KIND).exists():
+        if is_locked(lock_key("importing")) or unfinished.filter(kind=IMPORT_KIND).exists():
             raise Conflict("Images are being imported. Remove the data set after that.")
-        job = unfinished.filter(kind=KIND, params__dataset=dataset).first()
+        job = unfinished.filter(kind=REMOVAL_KIND, params__dataset=dataset).first()
         return job or job_create(
-            kind=KIND,
+            kind=REMOVAL_KIND,
             params={"dataset": dataset},
             created_by=by,
             title=f"Remove the data set {dataset}",

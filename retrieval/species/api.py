@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from core.access import names_hidden_from
 from core.api.fields import IdField, TextField
 from core.api.parameters import parameters, validated
+from retrieval.corpus.counts import image_counts
 from retrieval.corpus.models import Species
 from retrieval.corpus.serializers import SpeciesBriefSerializer
 from retrieval.species.groups import (
@@ -168,6 +169,9 @@ class SpeciesParameters(serializers.Serializer[Any]):
         allow_blank=True,
         help_text="a name or its beginning in any language, words in any order, typos allowed",
     )
+    with_images = serializers.BooleanField(
+        default=False, help_text="of those that `search` finds, only the ones with images"
+    )
 
 
 @extend_schema_view(list=extend_schema(parameters=[SpeciesParameters]))
@@ -184,8 +188,12 @@ class SpeciesViewSet(
         """Return the matches of `search`, best first, or all species."""
         if self.action != "list":
             return queryset
-        text = parameters(self.request, SpeciesParameters)["search"]
-        return species_search(text, limit=MATCHES) if text else queryset
+        given = parameters(self.request, SpeciesParameters)
+        if not given["search"]:
+            return queryset
+        found = species_search(given["search"], limit=MATCHES)
+        counts = image_counts([each.pk for each in found]) if given["with_images"] else None
+        return found if counts is None else [each for each in found if each.pk in counts]
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """Add image counts and groups to the species of this page only."""

@@ -42,7 +42,13 @@ from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, 
 from retrieval.importing.fields import file_inside
 from retrieval.importing.files import BATCH
 from retrieval.importing.records import ImageRecord, ImportRefused, RecordRefused, Refusal
-from retrieval.importing.services import MOST_REFUSALS, import_images, open_source
+from retrieval.importing.services import (
+    BEING_REMOVED,
+    MOST_REFUSALS,
+    import_images,
+    open_source,
+    removal_goes_on,
+)
 from retrieval.importing.table import REQUIRED
 
 KIND: Final = "import"
@@ -320,8 +326,10 @@ def upload_thumbnail(folder: Path, number: int) -> bytes:
 
 
 def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
-    """Create a job that imports an upload, or return the one at work on it. Raises UploadGone,
-    Conflict without a preview, and Invalid for a blank or long name.
+    """Create a job that imports an upload, or return the one at work on it.
+
+    Raises UploadGone, Conflict without a preview and while a data set is removed, and Invalid for a
+    blank or long name.
     """
     upload_folder(upload, by)
     dataset = dataset.strip()
@@ -336,6 +344,8 @@ def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
         preview = preview_job(upload)
         if preview is None or preview.state != Job.State.DONE:
             raise Conflict("This upload can't be imported yet: it has no preview.")
+        if removal_goes_on():
+            raise Conflict(BEING_REMOVED)
         return job_create(
             kind=KIND,
             params={"upload": upload, "path": preview.result["path"], "dataset": dataset},

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
+from core.errors import Conflict
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
@@ -20,8 +21,11 @@ from retrieval.corpus.selectors import datasets
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.services import image_flag_raise, image_withdraw
 from retrieval.images.storage import image_store
+from retrieval.importing.records import ImportRefused
+from retrieval.importing.services import import_images
 from retrieval.removal.selectors import removal_preview
 from retrieval.removal.services import dataset_removal_begin, removal_step
+from retrieval.takedown.services import image_take_down
 from tests.retrieval.making import embed_rows, image_row, jpeg
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,6 +98,32 @@ def test_it_goes_on_where_it_was_interrupted(
     assert image_counts_check() == []
     job.refresh_from_db()
     assert job.done == job.total == 3
+
+
+def test_imports_and_removals_wait_for_each_other(
+    wrong: list[Image], admin: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "Ursus arctos").mkdir()
+    (tmp_path / "Ursus arctos" / "bear.jpg").write_bytes(jpeg("red"))
+
+    def progress(done: int, total: int) -> None:
+        with pytest.raises(Conflict, match="Images are being imported"):
+            dataset_removal_begin(dataset="wrong", by=admin)
+
+    assert import_images(path=tmp_path, dataset="more", progress=progress).added == 1
+    dataset_removal_begin(dataset="wrong", by=admin)
+    with pytest.raises(ImportRefused, match="A data set is being removed"):
+        import_images(path=tmp_path, dataset="more")
+    Job.objects.update(state=Job.State.DONE)
+    assert import_images(path=tmp_path, dataset="more").skipped == 1
+
+
+def test_a_taken_down_image_keeps_its_data_set(wrong: list[Image], admin: Any) -> None:
+    image_take_down(image=wrong[0], reason="asked by its owner", by=admin)
+    assert removal_preview("wrong").problem == (
+        "The data set wrong stays: its images are named by takedowns (their records tell imports "
+        "which files never to bring back)."
+    )
 
 
 def test_what_is_named_stays(

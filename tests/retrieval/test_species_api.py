@@ -46,6 +46,9 @@ def test_a_species_found_comes_with_what_one_chooses_it_by(pictured, annotator_a
     }
     monarch = annotator_api.get("/api/species/?search=monarch").json()["results"][0]
     assert (monarch["image_count"], monarch["thumbnail_url"]) == (0, None)
+    assert annotator_api.get("/api/species/?search=monarch&with_images=true").json()["count"] == 0
+    with_images = annotator_api.get("/api/species/?search=bear&with_images=true").json()["results"]
+    assert names(with_images) == ["Ursus arctos"]
 
 
 @pytest.mark.parametrize(("role", "hidden"), [("annotator", True), ("reviewer", False)])

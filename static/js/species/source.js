@@ -19,7 +19,7 @@ export class CorpusSource {
   }
 
   /**
-   * Species called like `text`, with the groups called so and those of the species that fits best.
+   * Species with images called like `text`, with the groups called so and those of the species that fits best.
    * @returns {Promise<Found>} rejects with ApiError, or AbortError when `signal` is aborted
    */
   async search(text, { limit, signal }) {
@@ -27,9 +27,10 @@ export class CorpusSource {
     const groups = api(`/api/species/groups/?${parameters}`, { signal });
     // Without a handler of its own it would count as unhandled where the species fail first.
     groups.catch(() => {});
-    const { results, count } = await api(`/api/species/?${parameters}&limit=${limit}`, { signal });
+    const { results, count } = await api(`/api/species/?${parameters}&with_images=true&limit=${limit}`, { signal });
     const related = results[0]?.groups.length ? await this.#groupsOf(results[0].id, signal) : [];
-    return { species: results, groups: eachOnce([...(await groups), ...related]), total: count };
+    const there = [...(await groups), ...related].filter(({ image_count: images }) => images);
+    return { species: results, groups: eachOnce(there), total: count };
   }
 
   /** What a species' chip shows when it is opened. */
