@@ -58,6 +58,8 @@ def test_two_benchmarks_keep_apart(
     assert frogs.settings == {
         "HAND_IN_RULE": "exhausted", "GOLD_EVERY": 0, "POOL_MODELS": ["one", "two"],
     }  # fmt: skip
+    page = clients["admin"].get("/benchmarks/").content.decode()
+    assert '<a href="/models/?model=one">one</a>, <a href="/models/?model=two">two</a>' in page
     fields |= {"POOL_MODELS": "", "species_names": "Rana alba", "species": []}
     clients["admin"].post(f"/benchmarks/{frogs.pk}/", fields)
     frogs.refresh_from_db()
