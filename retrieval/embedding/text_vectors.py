@@ -178,34 +178,39 @@ def _request_vectors(
 def serve_texts() -> None:
     """Encode requested texts in this process, forever; starts when no other process does so.
 
-    First loads the model in use, if it has embeddings. Starts again after failures of the database.
+    Loads the model in use, if it has embeddings, first and once another is chosen. Starts again
+    after failures of the database.
     """
     while True:
         try:
-            _load_model_in_use()
+            loaded = _load_model_in_use()
             with session_lock(lock_key("texts")):
-                _serve()
+                _serve(loaded)
         except (OperationalError, InterfaceError) as error:
             logger.warning("Texts are not encoded until the database answers: %s", error)
             connection.close()
             time.sleep(_AGAIN_SECONDS)
 
 
-def _serve() -> None:
+def _serve(loaded: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"LISTEN {_CHANNEL}")
     while True:
         while (request := _last_request()) is not None:
             _answer(request)
+        loaded = _load_model_in_use(loaded)
         _wait()
 
 
-def _load_model_in_use() -> None:
+def _load_model_in_use(loaded: str = "") -> str:
+    """Load the model in use, unless it is the one that was loaded last; returns which is now."""
     name = model_in_use()
-    if embedded_models().filter(name=name).exists():
-        # Requests report this error.
-        with suppress(ModelSpecError):
-            load_text_encoder(name).encode("")
+    if name == loaded or not embedded_models().filter(name=name).exists():
+        return loaded
+    # Requests report this error.
+    with suppress(ModelSpecError):
+        load_text_encoder(name).encode("")
+    return name
 
 
 def _last_request() -> TextVector | None:

@@ -16,7 +16,7 @@ from core.jobs.services import Slice, job_create, job_slice_run
 from core.locks import lock_key
 from core.sql import repeatable_read
 from retrieval.embedding import text_vectors as module
-from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.embedding_models import embedding_model_get_or_create, model_use
 from retrieval.embedding.models import EmbeddingModel, TextVector
 from retrieval.embedding.text_vectors import (
     TextsUnavailable,
@@ -24,9 +24,10 @@ from retrieval.embedding.text_vectors import (
     text_vectors,
 )
 from retrieval.encoding.model_specs import ModelSpecError
-from retrieval.encoding.text import load_text_encoder
+from retrieval.encoding.text import TextEncoder, load_text_encoder
 from retrieval.encoding.unit_rows import half_rounded
 from tests.processes import wait_for
+from tests.retrieval.making import embed_rows, image_row
 from tests.threads import at_once
 
 
@@ -150,6 +151,26 @@ def test_another_process_encodes_and_what_many_want_it_encodes_once(
     # A transaction gets vectors too.
     with repeatable_read():
         assert text_vector(served, "a toad") == expected(served, "a toad")
+
+
+def test_a_model_that_is_chosen_is_loaded_before_anybody_asks(
+    served: EmbeddingModel, encode: Callable[[], Encoding], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+
+    def load(name: str) -> TextEncoder:
+        loaded.append(name)
+        return load_text_encoder(name)
+
+    monkeypatch.setattr(module, "load_text_encoder", load)
+    encoding = encode()
+    wait_for(lambda: encoding.backend, what="the process")
+    assert loaded == []
+    image_row(1)
+    embed_rows(served, {1: expected(served, "a frog")})
+    model_use(name=served.name)
+    wait_for(lambda: loaded, what="the model")
+    assert (loaded, encoding.texts) == ([served.name], [])
 
 
 def test_one_process_encodes_and_the_next_takes_over(
