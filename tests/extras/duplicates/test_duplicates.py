@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
+from rest_framework.test import APIClient
 
 from annotator.log.selectors import LogFilter, log_page
 from core.jobs.models import Job
@@ -166,6 +167,22 @@ def test_the_button_begins_a_job_that_goes_on_where_it_stopped(
     assert sets() == [("copy", {1, 2}), ("burst", {3, 4})]
     job.refresh_from_db()
     assert job.done == job.total == Species.objects.count() + 1
+
+
+def test_an_admin_begins_the_job_by_the_api(
+    images: list[Image],
+    toy_model: EmbeddingModel,
+    admin_api: APIClient,
+    reviewer_api: APIClient,
+    settings: Any,
+) -> None:
+    address = "/api/duplicates/"
+    assert admin_api.post(address).status_code == 409
+    settings.EMBEDDING_MODEL = toy_model.name
+    assert reviewer_api.post(address).status_code == 403
+    answer = admin_api.post(address)
+    assert (answer.status_code, answer.json()["title"]) == (201, "Look for near-duplicates")
+    assert admin_api.post(address).json()["id"] == Job.objects.get().pk
 
 
 def _look(client: Any, **options: Any) -> Any:
