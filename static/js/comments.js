@@ -126,7 +126,7 @@ function item({ author, own, text, made_at: madeAt }) {
       " ",
       make("time", { class: "muted", datetime: madeAt, title: moment(date), text: ago(date) }),
     ),
-    make("p", { class: "comment-text", text }),
+    make("p", { class: "comment-text", dir: "auto", text }),
   );
 }
 

@@ -380,7 +380,7 @@ function flagLine(flag) {
     make("span", { class: `badge ${style}`, text: flag.label }),
     " ",
     make("span", { class: "small muted", text: `${flag.raised_by}, ${moment(flag.raised_at)}` }),
-    flag.note ? make("p", { class: "flag-words small", text: flag.note }) : null,
+    flag.note ? make("p", { class: "flag-words small", dir: "auto", text: flag.note }) : null,
   );
 }
 

@@ -94,6 +94,18 @@ def test_each_role_gets_what_it_may(clients, query):
         assert clients["admin"].get(f"/queries/{query.pk}/{path}/").status_code == 405
 
 
+def test_a_text_from_right_to_left_is_apart_from_what_stands_beside_it(
+    clients, toy_model, open_query
+):
+    make_images(5)
+    text = "غراب (Corvus corax), 2 من 3!"
+    query = open_query(text)
+    own = f"/queries/{query.pk}/"
+    for path in ("/", own, f"{own}images/", f"{own}complete/"):
+        assert f"<bdi>{text}</bdi>" in clients["admin"].get(path).content.decode(), path
+    assert f'dir="auto">{text}<' in clients["admin"].get(f"{own}label/").content.decode()
+
+
 def test_a_draft_does_not_exist_for_annotators(clients, new_query):
     draft = new_query("a draft")
     assert clients["annotator"].get(f"/queries/{draft.pk}/").status_code == 404

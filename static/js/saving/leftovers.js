@@ -51,7 +51,7 @@ class RefusedNotices {
         "span",
         {},
         `${counted(group.length, "judgment")} of yours for `,
-        make("a", { href: `/queries/${query}/`, text: await this.#text(query) }),
+        make("a", { href: `/queries/${query}/`, dir: "auto", text: await this.#text(query) }),
         ` ${many ? "were" : "was"} not stored: ${result.detail}`,
       ),
       button("Dismiss", () => this.sender.dismiss(ids), { class: "button" }),

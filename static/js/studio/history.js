@@ -86,7 +86,7 @@ export function historyList(results) {
         badge(event.relevance, "taken back", event.grade),
       ),
       make("p", {}, make("strong", { text: event.annotator }), ` ${where.join(" · ")}`),
-      event.reason ? make("p", { text: event.reason }) : "",
+      event.reason ? make("p", { dir: "auto", text: event.reason }) : "",
       make(
         "p",
         { class: "small muted" },

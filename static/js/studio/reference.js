@@ -126,7 +126,7 @@ class Reference {
         "aria-label": `${name}, larger (${index + 1} of ${examples.length})`,
       });
       larger.append(img);
-      const note = example.note ? make("span", { class: "small", text: example.note }) : null;
+      const note = example.note ? make("bdi", { class: "small", text: example.note }) : null;
       return make("li", {}, larger, note);
     });
     return make("ul", { class: `reference-images ${size}` }, ...items);
