@@ -27,7 +27,13 @@ from labeling.comments.selectors import mentions_waiting
 from labeling.guidance.selectors import introduction_of, needs_introduction
 from labeling.guidance.views import how_to_label_context
 from labeling.judging.access import get_query_for, why_not
-from labeling.judging.agreement import agreement_rows, diagnoses, patterns, standing_of
+from labeling.judging.agreement import (
+    agreement_by_query,
+    agreement_rows,
+    diagnoses,
+    patterns,
+    standing_of,
+)
 from labeling.judging.blind import BLIND_KINDS, BlindKind
 from labeling.judging.grades import HIGHEST, LEAST_RELEVANT, REASONS, grade_names
 from labeling.learning.revisions import orders_open_to
@@ -42,7 +48,6 @@ from labeling.review.overview import (
     QueryOverview,
     annotator_activity,
     overview_of_keys,
-    queries_overview,
     query_keys_sorted,
 )
 from labeling.review.pace import team_progress
@@ -105,8 +110,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     filtered = any(filters[name] for name in FILTERS)
     mine = []
     if not reviewer and not filtered:
-        opened = queries_overview(user=request.user, filters={"state": Query.State.OPEN})
-        mine = my_queries(request.user, opened)
+        mine = my_queries(request.user)
     keys = query_keys_sorted(
         user=request.user,
         filters={name: filters[name] for name in FILTERS},
@@ -235,8 +239,12 @@ def agreement(request: HttpRequest) -> HttpResponse:
     people = get_user_model().objects.filter(
         pk__in={person for pattern in shared for person in pattern.says}
     )
+    queries = Query.objects.filter(pk__in={pattern.query for pattern in shared})
+    page = chosen_page(Paginator(queries.order_by("query_id"), QUERIES_ON_A_PAGE), request.GET)
+    rows = agreement_rows(shared) if page.number == 1 else []
     context = {
-        "rows": agreement_rows(shared),
+        "rows": [*rows, *agreement_by_query(shared, page.object_list)],
+        "page": page,
         "people": [
             (person, standing_of(shared, person.pk), by_person.get(person.pk))
             for person in people.order_by("username")

@@ -127,19 +127,23 @@ def agreement_of(patterns: Iterable[Pattern], of: Any = "All queries") -> Agreem
 
 
 def agreement_rows(patterns: Sequence[Pattern]) -> list[AgreementRow]:
-    """The agreement over all images, then over those of each category by name, then of each query
-    by number. One SQL query.
-    """
-    queries = Query.objects.in_bulk({pattern.query for pattern in patterns})
-    rows = [agreement_of(patterns)] if patterns else []
+    """The agreement over all images, then over those of each category by name. One SQL query."""
+    pks = {pattern.query for pattern in patterns}
+    categories = dict(Query.objects.filter(pk__in=pks).values_list("pk", "category"))
     by_category: defaultdict[str, list[Pattern]] = defaultdict(list)
-    by_query: defaultdict[int, list[Pattern]] = defaultdict(list)
     for pattern in patterns:
-        by_category[queries[pattern.query].category].append(pattern)
-        by_query[pattern.query].append(pattern)
-    rows += [agreement_of(those, category) for category, those in sorted(by_category.items())]
-    numbered = sorted(by_query, key=lambda pk: queries[pk].query_id)
-    return [*rows, *(agreement_of(by_query[pk], queries[pk]) for pk in numbered)]
+        by_category[categories[pattern.query]].append(pattern)
+    rows = [agreement_of(patterns)] if patterns else []
+    return rows + [agreement_of(those, category) for category, those in sorted(by_category.items())]
+
+
+def agreement_by_query(patterns: Iterable[Pattern], queries: Sequence[Query]) -> list[AgreementRow]:
+    """The agreement over the images of each of these queries, in their order."""
+    by_query: dict[int, list[Pattern]] = {query.pk: [] for query in queries}
+    for pattern in patterns:
+        if pattern.query in by_query:
+            by_query[pattern.query].append(pattern)
+    return [agreement_of(by_query[query.pk], query) for query in queries]
 
 
 def _reliability(patterns: list[Pattern], weight: Callable[[Pattern], float]) -> Reliability:
@@ -193,16 +197,20 @@ def diagnoses(patterns: Sequence[Pattern]) -> dict[int, Diagnosis]:
     """The diagnosis of each person who shares images, by primary key; none for fewer than
     LEAST_PEOPLE people.
     """
-    weighted = [pattern for pattern in patterns if pattern.weight]
-    people = sorted({person for pattern in weighted for person in pattern.says})
+    # What the same people say of images of several queries is one row.
+    weights: defaultdict[tuple[tuple[int, bool], ...], float] = defaultdict(float)
+    for pattern in patterns:
+        if pattern.weight:
+            weights[tuple(sorted(pattern.says.items()))] += pattern.weight * pattern.images
+    people = sorted({person for said in weights for person, _ in said})
     if len(people) < LEAST_PEOPLE:
         return {}
     column = {person: at for at, person in enumerate(people)}
-    counts = np.zeros((len(weighted), len(people), 2))
-    for row, pattern in enumerate(weighted):
-        for person, says in pattern.says.items():
+    counts = np.zeros((len(weights), len(people), 2))
+    for row, said in enumerate(weights):
+        for person, says in said:
             counts[row, column[person], int(says)] = 1
-    rates = error_rates(counts, [pattern.weight * pattern.images for pattern in weighted]).confusion
+    rates = error_rates(counts, list(weights.values())).confusion
     return {
         person: Diagnosis(sensitivity=float(rates[at, 1, 1]), specificity=float(rates[at, 0, 0]))
         for person, at in column.items()

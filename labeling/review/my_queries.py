@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.db.models import Exists, OuterRef
+
 from labeling.candidates.rules import Certificate, Evidence, RuleState, Streak
+from labeling.judging.access import queries_visible_to
+from labeling.judging.models import JudgmentEvent
 from labeling.judging.progress import hand_in_rule
-from labeling.queries.models import Query
-from labeling.review.overview import QueryOverview, queries_overview
+from labeling.queries.models import Assignment, Query
+from labeling.review.overview import QueryOverview, overview_of_keys
 from labeling.review.people import pace_of
 
 #: Why a query waits, in the order in which they are shown.
 KINDS: Final = ("sent back", "begun", "assigned", "new")
-#: Queries not yet begun that are shown; the dashboard's table has all.
+#: Queries begun and not yet begun that are shown; the dashboard's table has all.
+BEGUN_SHOWN: Final = 20
 NEW_SHOWN: Final = 5
+READ_AT_ONCE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +36,42 @@ class WaitingQuery:
     """What is left at their own pace, at the least; None where that can't be told."""
 
 
-def my_queries(user: Any, rows: Iterable[QueryOverview]) -> list[WaitingQuery]:
-    """The rows of an annotator's dashboard that wait for them, by KINDS and query id, with the
-    first NEW_SHOWN of those that aren't begun; one SQL query, none where nothing is begun.
+def my_queries(user: Any) -> list[WaitingQuery]:
+    """The queries that wait for an annotator, by KINDS and query id: the first BEGUN_SHOWN of those
+    sent back or begun, and the first NEW_SHOWN of the others.
     """
     by_kind: dict[str, list[QueryOverview]] = {kind: [] for kind in KINDS}
-    for row in sorted(rows, key=lambda row: row.query.query_id):
-        if row.query.state == Query.State.OPEN and row.can_label:
-            by_kind[_kind(row)].append(row)
+    for row in _rows_waiting(user):
+        by_kind[_kind(row)].append(row)
     sent_back, begun, assigned, new = by_kind.values()
-    pace = pace_of(user, [row.query.pk for row in (*sent_back, *begun)])
-    shown = [*sent_back, *begun, *(*assigned, *new)[:NEW_SHOWN]]
+    started = [*sent_back, *begun][:BEGUN_SHOWN]
+    pace = pace_of(user, [row.query.pk for row in started])
+    shown = [*started, *(*assigned, *new)[:NEW_SHOWN]]
     return [WaitingQuery(row, _kind(row), *_goal(row, pace)) for row in shown]
 
 
-def next_query(user: Any) -> Query | None:
-    """The query that waits first for an annotator. As many SQL queries as the dashboard's rows, and
-    one.
+def _rows_waiting(user: Any) -> list[QueryOverview]:
+    """The open queries that the user may label, by query id: those that they have judged for or are
+    assigned to, and enough of the others.
     """
-    return next(
-        (waiting.row.query for waiting in my_queries(user, queries_overview(user=user))), None
-    )
+    opened = queries_visible_to(user).filter(state=Query.State.OPEN).order_by("query_id")
+    judged = JudgmentEvent.objects.filter(query=OuterRef("pk"), annotator=user)
+    part = Assignment.objects.filter(query=OuterRef("pk"), annotator=user)
+    own = opened.filter(Exists(judged) | Exists(part)).values_list("pk", flat=True)
+    rows = [row for row in overview_of_keys(own, user=user) if row.can_label]
+    others = opened.exclude(pk__in=list(own)).values_list("pk", flat=True)
+    new: list[QueryOverview] = []
+    for first in range(0, len(others), READ_AT_ONCE):
+        keys = others[first : first + READ_AT_ONCE]
+        new += [row for row in overview_of_keys(keys, user=user) if row.can_label]
+        if len(new) >= NEW_SHOWN:
+            break
+    return rows + new
+
+
+def next_query(user: Any) -> Query | None:
+    """The query that waits first for an annotator."""
+    return next((waiting.row.query for waiting in my_queries(user)), None)
 
 
 def _kind(row: QueryOverview) -> str:

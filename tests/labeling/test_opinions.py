@@ -13,7 +13,13 @@ from labeling.audits.draws import selected
 from labeling.blind.models import OpinionKey
 from labeling.blind.selectors import queries_waiting
 from labeling.blind.services import blind_show
-from labeling.judging.agreement import agreement_rows, diagnoses, patterns, standing_of
+from labeling.judging.agreement import (
+    agreement_by_query,
+    agreement_rows,
+    diagnoses,
+    patterns,
+    standing_of,
+)
 from labeling.judging.blind import SECOND_OPINIONS
 from labeling.judging.models import BlindItem, Judgment, JudgmentEvent
 from labeling.lifecycle.assignments import still_labeling
@@ -299,7 +305,8 @@ def test_agreement_weights_by_how_images_were_drawn(query, annotator, other_anno
     found = patterns()
     drawn = {share: len(numbers(query, probability=share)) for share in (0.75, 0.25)}
     assert {one.weight for one in found if one.weight} == {1 / 0.75, 4.0}
-    everything, category, own = agreement_rows(found)
+    everything, category = agreement_rows(found)
+    [own] = agreement_by_query(found, [query])
     assert (everything.of, category.of, own.of) == ("All queries", query.category, query)
     positives, negatives = drawn[0.75] / 0.75, drawn[0.25] / 0.25
     one = 1 / 0.75
@@ -356,7 +363,10 @@ def test_pages(query, annotator, other_annotator, reviewer, clients):
     assert "data-fast-pages" not in other.get(own).content.decode()
     assert "data-fast-pages" in clients["reviewer"].get(own).content.decode()
     assert clients["annotator"].get("/agreement/").status_code == 403
-    assert query.text in clients["reviewer"].get("/agreement/").content.decode()
+    page = clients["reviewer"].get("/agreement/")
+    assert [row.of for row in page.context["rows"]] == ["All queries", query.category, query]
+    assert query.text in page.content.decode()
+    assert clients["reviewer"].get("/agreement/?page=2").status_code == 404
     assert "for a second opinion in 1 query" in other.get("/").content.decode()
     address = f"/queries/{query.pk}/second-opinions/"
     assert other.get("/second-opinions/").headers["Location"] == address

@@ -68,7 +68,7 @@ def test_as_many_as_are_wanted_label_it_and_all_of_them_submit_it(
     assert [one.detail for one in refused] == ["Enough people label this query already."] * 2
     [row] = queries_overview(user=third)
     assert not row.can_label
-    assert not my_queries(third, [row])
+    assert not my_queries(third)
     with pytest.raises(TransitionRefused, match="Enough people"):
         hand_in(query, third, give_up="too_easy")
     assert b'name="state"' not in client_of(third).get(f"/queries/{query.pk}/").content
@@ -142,8 +142,7 @@ def test_a_part_is_handed_over_and_sent_back(
     query.refresh_from_db()
     assert query.state == "open"
     assert query.transitions.filter(note="Look at 3.").count() == 1
-    [row] = queries_overview(user=other_annotator)
-    [waiting] = my_queries(other_annotator, [row])
+    [waiting] = my_queries(other_annotator)
     assert waiting.kind == "sent back"
     assert "Look at 3." in client_of(other_annotator).get("/").content.decode()
     seen = reviewer_api.get(f"/api/queries/{query.pk}/").json()
@@ -185,7 +184,7 @@ def test_reviewers_do_it_on_the_page(clients, query, annotator, other_annotator)
 
 
 def test_my_queries_say_what_is_left_at_ones_own_pace(
-    query, open_query, annotator, other_annotator, reviewer, settings
+    query, open_query, annotator, other_annotator, reviewer, settings, monkeypatch
 ):
     settings.STOP_STREAK = 5
     new, mine = open_query("a newt"), open_query("a frog")
@@ -194,12 +193,15 @@ def test_my_queries_say_what_is_left_at_ones_own_pace(
     record(query, annotator, item(1, "not_relevant", seconds=90.0))
     page = " ".join(client_of(annotator).get("/").content.decode().split())
     assert "2 of 5 negatives in a row, about 3 min" in page
-    found = my_queries(annotator, queries_overview(user=annotator))
-    assert [(one.row.query, one.kind) for one in found] == [
-        (query, "begun"),
-        (mine, "assigned"),
-        (new, "new"),
-    ]
+    newest = open_query("a toad")
+    monkeypatch.setattr("labeling.review.my_queries.READ_AT_ONCE", 1)
+    waiting = [(query, "begun"), (mine, "assigned"), (new, "new"), (newest, "new")]
+    found = my_queries(annotator)
+    assert [(one.row.query, one.kind) for one in found] == waiting
+    with monkeypatch.context() as fewer:
+        fewer.setattr("labeling.review.my_queries.BEGUN_SHOWN", 0)
+        fewer.setattr("labeling.review.my_queries.NEW_SHOWN", 2)
+        assert [(one.row.query, one.kind) for one in my_queries(annotator)] == waiting[1:3]
     # Who searches sees what is found alone.
     page = client_of(annotator).get("/", {"search": "newt"}).content.decode()
     assert "about 3 min" not in page
