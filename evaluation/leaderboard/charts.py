@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 from django.utils.safestring import SafeString
 
 from releases.charts import (
@@ -39,6 +40,7 @@ ROW_NAME_LENGTH: Final = 42
 LEGEND_LENGTH: Final = 30
 #: Letters of a run's name in the title of an axis.
 AXIS_NAME_LENGTH: Final = 28
+MOST_BARS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +201,18 @@ def categories_chart(
 def differences_charts(
     first: str, second: str, pairs: Sequence[tuple[float, float]], *, measure: str, scale: float
 ) -> tuple[SafeString, SafeString]:
-    """Each query of two runs: a point by both values, and the differences, sorted, as bars."""
-    values = [
-        {"first": a * scale, "second": b * scale, "difference": (a - b) * scale, "place": place}
-        for place, (a, b) in enumerate(sorted(pairs, key=lambda pair: pair[1] - pair[0]), start=1)
+    """Each query of two runs: a point by both values, and the differences, sorted, as bars; of
+    more than MOST_BARS queries as many, evenly spaced.
+    """
+    digits = 2 if scale > 1 else 4
+    scaled = [(round(a * scale, digits), round(b * scale, digits)) for a, b in pairs]
+    places = [{"first": a, "second": b} for a, b in dict.fromkeys(scaled)]
+    falling = sorted((round(a - b, digits) for a, b in scaled), reverse=True)
+    shown = (
+        np.linspace(0, len(falling) - 1, min(len(falling), MOST_BARS)).round().astype(int).tolist()
+    )
+    differences = [
+        {"place": place, "difference": falling[at]} for place, at in enumerate(shown, start=1)
     ]
     whole = {"domain": [0, scale]}
     names = distinct([first, second], AXIS_NAME_LENGTH)
@@ -212,6 +222,7 @@ def differences_charts(
         "encoding": {"x": number("at"), "y": number("at")},
     }
     points = {
+        "data": {"values": places},
         "mark": _point(45) | {"color": ACCENT, "opacity": 0.75},
         "encoding": {
             "x": number("second", title=f"{names[1]}: {measure}", scale=whole),
@@ -219,6 +230,7 @@ def differences_charts(
         },
     }
     bars = {
+        "data": {"values": differences},
         "mark": {"type": "bar", "stroke": None},
         "encoding": {
             "x": {
@@ -234,7 +246,7 @@ def differences_charts(
             },
         },
     }
-    size = {"data": {"values": values}, "width": "container", "height": HEIGHT}
+    size = {"width": "container", "height": HEIGHT}
     about = f"{measure} of {' and '.join(distinct([first, second]))}, query by query"
     return (
         chart({**size, "layer": [diagonal, points]}, label=about),

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from core.access import require_evaluator
-from core.address_choices import chosen, chosen_id
+from core.address_choices import chosen, chosen_id, chosen_page
 from evaluation.leaderboard import charts, statistics
 from evaluation.leaderboard.board import BOTH, SPLITS, TEST, VAL, Board, printed, verdicts
 from evaluation.leaderboard.board_charts import scale_of
@@ -30,6 +31,14 @@ from releases.snapshot.snapshot import SnapshotQuery
 
 #: Queries whose images are counted: those at either end of the differences.
 COUNTED: Final = 10
+QUERIES_ON_A_PAGE: Final = 50
+#: Titles of the table of queries, their classes, and how a first press sorts where all are shown.
+COLUMNS: Final = (
+    ("No.", "numeric", "ascending"),
+    ("Query", "", "ascending"),
+    *((title, "numeric", "descending") for title in ("First", "Second", "Difference")),
+    ("Images", "", ""),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
     seen = visible_measure(runs, split, measure, _splits(runs, first, second))
     context |= seen.context
     if first is not None and second is not None:
-        context |= _comparison(runs, first, second, seen.split, seen.measure)
+        context |= _comparison(request, runs, first, second, seen.split, seen.measure)
     return render(request, "evaluation/compare.html", context)
 
 
@@ -95,7 +104,7 @@ def _splits(runs: BoardRuns, first: Run | None, second: Run | None) -> dict[str,
 
 
 def _comparison(
-    runs: BoardRuns, first: Run, second: Run, split: str, measure: str
+    request: HttpRequest, runs: BoardRuns, first: Run, second: Run, split: str, measure: str
 ) -> dict[str, Any]:
     if (first.release_id, first.task) != (second.release_id, second.task):
         return {"problem": "The two runs are not of the same release and task."}
@@ -110,9 +119,11 @@ def _comparison(
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
     tests = statistics.p_values(board, first.pk, second.pk, measure)
-    pairs = _pairs(board, first, second, measure)
+    all_pairs = _pairs(board, first, second, measure)
+    pairs = chosen_page(Paginator(all_pairs, QUERIES_ON_A_PAGE), request.GET)
     return {
         "pairs": pairs,
+        "columns": COLUMNS,
         "counted": COUNTED if any(pair.only_first is not None for pair in pairs) else 0,
         "verdicts": verdicts(a - b),
         "means": [printed(measure, float(scores.mean())) for scores in (a, b)],

@@ -38,6 +38,7 @@ from releases.selectors import get_release
 
 #: How many of the best and of the worst queries are shown apart.
 EXTREMES: Final = 5
+QUERIES_ON_A_PAGE: Final = 100
 SORTS: Final[dict[str, Callable[[page.QueryRow], Any]]] = {
     "id": lambda row: row.query.query_id,
     "text": lambda row: row.query.text.casefold(),
@@ -133,7 +134,7 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
 
 
 def _query_table(request: HttpRequest, rows: list[page.QueryRow], measure: str) -> dict[str, Any]:
-    """The queries that the filters leave, sorted, and the headers that sort them."""
+    """A page of the queries that the filters leave, sorted, and the headers that sort them."""
     search = request.GET.get("search", "").strip()[:200]
     category = request.GET.get("category", "")
     sort = chosen(request.GET, "sort", SORTS, "value")
@@ -171,7 +172,7 @@ def _query_table(request: HttpRequest, rows: list[page.QueryRow], measure: str) 
         for key, title in titles.items()
     ]
     return {
-        "rows": shown,
+        "query_page": chosen_page(Paginator(shown, QUERIES_ON_A_PAGE), request.GET),
         "headers": headers,
         "search": search,
         "category": category,

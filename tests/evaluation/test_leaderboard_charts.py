@@ -74,6 +74,11 @@ def test_categories_take_five_runs_and_leave_out_what_has_no_figure():
     points, bars = charts.differences_charts("one", "two", pairs, measure="AP@50", scale=100)
     assert {"one: AP@50", "two: AP@50"} <= set(texts(points))
     assert "difference in AP@50" in texts(bars)
+    many = [(number / 1000, 0.0) for number in range(1001)]
+    _, bars = charts.differences_charts("one", "two", many, measure="AP@50", scale=100)
+    assert bars.count('"place":') == charts.MOST_BARS
+    assert '"difference":100.0' in bars.replace(" ", "")
+    assert '"difference":0.0' in bars.replace(" ", "")
     with pytest.raises(ValueError, match="6 runs"):
         charts.categories_chart(["x"] * 6, [], measure="", scale=1)
 

@@ -69,7 +69,7 @@ def test_each_query_with_its_rank_against_the_other_runs(weak, strong, admin):
     context = get(admin, f"/runs/{weak.pk}/").context
     # The best possible re-ranks of both don't compete.
     assert context["competitors"] == 2
-    lines = {row.query.query_id: row for row in context["rows"]}
+    lines = {row.query.query_id: row for row in context["query_page"]}
     assert {number: (row.text, row.rank, row.best) for number, row in lines.items()} == {
         2: ("0.0", 2, "100.0"),
         3: ("33.3", 2, "100.0"),
@@ -80,7 +80,24 @@ def test_each_query_with_its_rank_against_the_other_runs(weak, strong, admin):
         ("sort=value", [2, 3]), ("sort=text", [3, 2]), ("search=FOX", [2]), ("split=val", [1]),
     ):  # fmt: skip
         context = get(admin, f"/runs/{weak.pk}/?{parameters}").context
-        assert [row.query.query_id for row in context["rows"]] == found
+        assert [row.query.query_id for row in context["query_page"]] == found
+
+
+def test_the_tables_of_queries_have_pages(weak, strong, admin, monkeypatch):
+    views = "evaluation.leaderboard"
+    monkeypatch.setattr(f"{views}.run_views.QUERIES_ON_A_PAGE", 1)
+    monkeypatch.setattr(f"{views}.compare_views.QUERIES_ON_A_PAGE", 1)
+    for path, name in (
+        (f"/runs/{weak.pk}/?sort=value", "query_page"),
+        (f"/runs/compare/?a={weak.pk}&b={strong.pk}", "pairs"),
+    ):
+        first, second = (get(admin, f"{path}&page={number}") for number in (1, 2))
+        shown = [row.query.query_id for page in (first, second) for row in page.context[name]]
+        assert sorted(shown) == [2, 3]
+        assert "page=2#queries" in texts(first)
+        # What a browser sorts would be one page of them.
+        assert "data-board" not in texts(first).replace("data-board-", "")
+        assert client_of(admin).get(f"{path}&page=3").status_code == 404
 
 
 def test_private_runs_exist_for_their_owner_and_admins_only(weak, strong, world):
@@ -192,7 +209,7 @@ def test_scores_on_another_version(weak, admin):
     context = get(admin, f"/runs/{weak.pk}/?release={second.pk}").context
     assert context["release"] == second
     assert context["competitors"] == 1
-    assert [row.query.query_id for row in context["rows"]] == [2, 3]
+    assert [row.query.query_id for row in context["query_page"]] == [2, 3]
     assert context["release"] == get(admin, f"/runs/{weak.pk}/?release={second}").context["release"]
     assert get(admin, f"/runs/{weak.pk}/queries/3/?release={second.pk}").status_code == 200
 
