@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -44,13 +45,21 @@ def place_dot(latitude: float, longitude: float, *, label: str) -> SafeString:
 
 def _world_map(places: Sequence[tuple[float, float, float]], label: str) -> SafeString:
     """Dots on the map; `places`: (latitude, longitude, radius in degrees)."""
-    circles = (
-        f'<circle cx="{longitude:g}" cy="{-latitude:g}" r="{radius:.2f}"/>'
-        for latitude, longitude, radius in places
-    )
+    # A dot is a line without length that has round ends; those of one size are one path, in steps
+    # from each to the next, which takes a fifth of the bytes of circles.
+    by_radius: defaultdict[float, list[tuple[float, float]]] = defaultdict(list)
+    for latitude, longitude, radius in places:
+        by_radius[radius].append((-latitude, longitude))
+    paths = []
+    for radius, centers in by_radius.items():
+        steps, at = [], (0.0, 0.0)
+        for center in sorted(centers):
+            steps.append(f"m{center[1] - at[1]:g} {center[0] - at[0]:g}h0")
+            at = center
+        paths.append(f'<path stroke-width="{2 * radius:.2f}" d="{"".join(steps)}"/>')
     return mark_safe(
         f'<svg role="img" aria-label="{escape(label)}" class="world-map" '
         f'viewBox="-180 {-NORTH} 360 {NORTH - SOUTH}">'
         f'<use class="land" href="{static("img/world.svg")}#land"/>'
-        f'<g class="dots">{"".join(circles)}</g></svg>'
+        f'<g class="dots">{"".join(paths)}</g></svg>'
     )

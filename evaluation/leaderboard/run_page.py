@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluation.leaderboard import statistics
-from evaluation.leaderboard.board import Board, Ids, Subset, printed, ranks_among
+from evaluation.leaderboard.board import Board, Ids, printed, ranks_among
 from evaluation.leaderboard.selectors import (
     BoardRuns,
     board_runs,
@@ -113,17 +113,21 @@ def part_rows(
     runs: BoardRuns, board: Board, run: Run, measures: Sequence[str]
 ) -> dict[str, list[PartRow]]:
     """The run's means with intervals in each subset, by grouping."""
-    return {
-        grouping: [
+    rows = {}
+    for grouping in runs.groupings(board.split):
+        intervals = statistics.run_intervals(board, run.pk, measures, grouping)
+        rows[grouping] = [
             PartRow(
                 part.name,
                 len(part.queries),
-                tuple(_figure(board, run, measure, part) for measure in measures),
+                tuple(
+                    figure(measure, board.means(measure, part).get(run.pk), interval)
+                    for measure, interval in zip(measures, intervals[part.key], strict=True)
+                ),
             )
             for part in board.subsets(grouping)
         ]
-        for grouping in runs.groupings(board.split)
-    }
+    return rows
 
 
 def query_rows(board: Board, run: Run, measure: str) -> list[QueryRow]:
@@ -279,9 +283,3 @@ def only_by(other: Ids, ranking: Ids, relevant: Ids) -> Ids:
     """Relevant images among the first of `other` but not of `ranking`, in the order of `other`."""
     first = other[:FOUND_WITHIN]
     return first[np.isin(first, relevant) & ~np.isin(first, ranking[:FOUND_WITHIN])]
-
-
-def _figure(board: Board, run: Run, measure: str, part: Subset) -> Figure:
-    mean = board.means(measure, part).get(run.pk)
-    interval = None if mean is None else statistics.interval(board, run.pk, measure, part)
-    return figure(measure, mean, interval)

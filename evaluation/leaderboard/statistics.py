@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from evaluation.leaderboard.board import ALL, GROUPINGS, Board, Floats, Subset
@@ -49,14 +51,30 @@ def every_interval(board: Board, measure: str) -> dict[str, dict[int, Interval]]
     return cached(compute, "every interval", board.fingerprint, measure)
 
 
-def interval(board: Board, run: int, measure: str, subset: Subset) -> Interval | None:
-    """The interval of one run that has a mean over the subset; None over a single query."""
-    if len(subset.queries) < 2:
-        return None
+def run_intervals(
+    board: Board, run: int, measures: Sequence[str], grouping: str
+) -> dict[str, list[Interval | None]]:
+    """The intervals of one run in every subset of a grouping, by the subset's key, in the order of
+    the measures; None over a single query or where the run has no mean."""
     if board.summary is not None:
-        return intervals(board, measure, subset)[run]
-    low, high = significance.bootstrap_intervals(board.scores_of(run, measure)[subset.queries])
-    return float(low), float(high)
+        return {
+            part.key: [intervals(board, measure, part).get(run) for measure in measures]
+            for part in board.subsets(grouping)
+        }
+
+    def compute() -> dict[str, list[Interval | None]]:
+        # All measures at once: to draw the queries takes most of the time.
+        scores = np.stack([board.scores_of(run, measure) for measure in measures])
+        found = {}
+        for part in board.subsets(grouping):
+            spans = significance.bootstrap_intervals(scores[:, part.queries]).tolist()
+            several = len(part.queries) > 1
+            found[part.key] = [
+                (low, high) if several and not np.isnan(low) else None for low, high in spans
+            ]
+        return found
+
+    return cached(compute, "run", board.fingerprint, run, tuple(measures), grouping)
 
 
 def groups(board: Board, measure: str) -> dict[int, str]:

@@ -1,5 +1,6 @@
-"""Every page and every dialog, narrow and dark, wide and light, in a world whose names and texts
-are long words: axe-core finds nothing serious, nothing scrolls sideways or lies beside the window.
+"""Every page and every dialog, at 320 pixels and dark, wide and light, in a world whose names and
+texts are long words: axe-core finds nothing serious, nothing scrolls sideways or lies beside the
+window.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Look:
         for path in paths:
             answer = self.page.goto(self.site.url + path)
             assert answer is not None
-            assert answer.ok or WORD in path or path.startswith("/password/"), path
+            assert answer.ok or WORD in path or path.startswith(("/password/", "/first")), path
             expect(self.page.locator("main")).to_be_visible()
             self.at(path)
 
@@ -169,7 +170,7 @@ def test_pages_before_the_log_in(browser: Browser, site: Site) -> None:
         look.page.get_by_role("button", name="Log in").click()
         expect(look.page.get_by_role("alert")).to_be_visible()
         look.at("/login/ refused")
-        look.pages(f"/{WORD}/", "/password/MQ/abcdef12/")
+        look.pages(f"/{WORD}/", "/password/MQ/abcdef12/", "/first-admin/abcdef12/")
     assert not look.wrong, "\n".join(look.wrong)
 
 
@@ -217,6 +218,7 @@ def test_pages_of_reviewer_and_admin(look: Callable[..., Look], places: Places) 
         f"/search/?text={WORD}",
         *(f"/images/{places.image}/", f"/search/?like={places.image}"),
         *(f"/search/?dataset={places.dataset}", f"/data-sets/remove/?dataset={places.dataset}"),
+        *("/manage/", "/manage/jobs/", "/manage/settings/"),
         *("/log/", f"/jobs/{places.job}/", "/how-to-label/edit/", "/practice/"),
         *("/benchmarks/", "/benchmarks/1/", "/people/", "/people/1/leave/", "/people/1/"),
     )
