@@ -124,7 +124,7 @@ def main(options: Any) -> tuple[bool, list[str]]:
                 what="the link for the first admin",
             )
             window = {"width": 1366, "height": 850}
-            page = browser.new_page(viewport=window, bypass_csp=True)  # type: ignore[arg-type]
+            page = browser.new_page(viewport=window, bypass_csp=True)
             ada = Person(page, options.pictures)
             page.goto(link[0])
             pairs = _first_release(ada, served.url, photographs)

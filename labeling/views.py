@@ -243,7 +243,7 @@ def agreement(request: HttpRequest) -> HttpResponse:
     page = chosen_page(Paginator(queries.order_by("query_id"), QUERIES_ON_A_PAGE), request.GET)
     rows = agreement_rows(shared) if page.number == 1 else []
     context = {
-        "rows": [*rows, *agreement_by_query(shared, page.object_list)],
+        "rows": [*rows, *agreement_by_query(shared, list(page))],
         "page": page,
         "people": [
             (person, standing_of(shared, person.pk), by_person.get(person.pk))

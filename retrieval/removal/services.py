@@ -12,7 +12,7 @@ from django.dispatch import Signal
 from core.errors import Conflict
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
-from core.jobs.services import job_advance, job_create
+from core.jobs.services import job_advance, job_get_or_create
 from core.locks import is_locked, lock_key, transaction_lock
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.embedding.models import Embedding, EmbeddingModel
@@ -40,12 +40,11 @@ def dataset_removal_begin(*, dataset: str, by: Any) -> Job:
         raise Conflict(problem)
     with transaction.atomic():
         transaction_lock(lock_key("job_kind"))
-        unfinished = Job.objects.filter(state__in=Job.UNFINISHED)
+        imports = Job.objects.filter(kind=IMPORT_KIND, state__in=Job.UNFINISHED)
         # A file that an import is about to use would be deleted as nobody's.
-        if is_locked(lock_key("importing")) or unfinished.filter(kind=IMPORT_KIND).exists():
+        if is_locked(lock_key("importing")) or imports.exists():
             raise Conflict("Images are being imported. Remove the data set after that.")
-        job = unfinished.filter(kind=REMOVAL_KIND, params__dataset=dataset).first()
-        return job or job_create(
+        return job_get_or_create(
             kind=REMOVAL_KIND,
             params={"dataset": dataset},
             created_by=by,
