@@ -84,6 +84,20 @@ export function modal(dialog) {
   };
 }
 
+/**
+ * Submits a form as soon as a mouse or a finger chooses in it. Arrow keys change a closed select at each step, so with
+ * keys the form waits for its button.
+ * @param {HTMLFormElement} form
+ */
+export function submitWhenChosen(form) {
+  let keyed = false;
+  form.addEventListener("keydown", () => (keyed = true));
+  form.addEventListener("pointerdown", () => (keyed = false));
+  form.addEventListener("change", ({ target }) => {
+    if (!keyed && target.matches("select")) form.requestSubmit();
+  });
+}
+
 /** Writes the state of a dialog into its line of status. */
 export function showState(node, text, problem = false) {
   node.textContent = text;

@@ -1,6 +1,6 @@
 /** A query's gallery: an image large with who said what of it, and a reviewer's correction of its label. */
 import { api, uuid } from "./api.js";
-import { columnsOf, make, modal, showState } from "./dom.js";
+import { columnsOf, make, modal, showState, submitWhenChosen } from "./dom.js";
 import { historyList } from "./studio/history.js";
 import { keysOfEvent } from "./studio/keys.js";
 import { Zoom } from "./studio/zoom.js";
@@ -188,10 +188,7 @@ class Viewer {
 }
 
 const filters = document.querySelector("[data-gallery-filters]");
-for (const change of ["change", "picked"]) {
-  filters.addEventListener(change, ({ target }) => {
-    if (change === "picked" || target.matches("select")) filters.requestSubmit();
-  });
-}
+submitWhenChosen(filters);
+filters.addEventListener("picked", () => filters.requestSubmit());
 const grid = document.querySelector("[data-gallery]");
 if (grid) new Gallery(grid, JSON.parse(document.querySelector("#gallery-page").textContent));

@@ -1,5 +1,6 @@
 /** The leaderboard's page: sorting at once, choices that apply at once, and a limit to the runs drawn. */
 import "./board-sort.js";
+import { submitWhenChosen } from "./dom.js";
 
 // The address says how the table is sorted, so that it can be sent on and a reload keeps it.
 document.addEventListener("board-sorted", (event) => {
@@ -11,9 +12,7 @@ document.addEventListener("board-sorted", (event) => {
   history.replaceState(null, "", address);
 });
 
-for (const form of document.querySelectorAll("[data-board-choice]")) {
-  form.addEventListener("change", () => form.requestSubmit());
-}
+for (const form of document.querySelectorAll("[data-board-choice]")) submitWhenChosen(form);
 
 for (const form of document.querySelectorAll("[data-board-runs]")) {
   const most = Number(form.dataset.boardRuns);

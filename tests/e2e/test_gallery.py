@@ -26,6 +26,18 @@ def test_a_reviewer_walks_through_the_images_and_corrects_one(
     tiles = page.locator("[data-gallery] > li")
     expect(tiles).to_have_count(3)
     assert violations(page) == []
+    # Arrow keys change a closed select at each step; the form waits for its button.
+    shown = page.url
+    source = page.get_by_label("How it came up")
+    source.focus()
+    page.keyboard.press("ArrowDown")
+    expect(source).to_have_value("list")
+    expect(source).to_be_focused()
+    assert page.url == shown
+    page.get_by_role("button", name="Show", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**source=list**")
+    expect(tiles).to_have_count(3)
     tiles.first.get_by_role("link").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
