@@ -153,6 +153,8 @@ _PAGES: Final = {
       API: runs on a release             /api/releases/{release}/runs/
     """,
     "admin": """
+      Dashboard of an admin              /
+      Help of an admin                   /help/
       Models                             /models/
       API: models                        /api/models/
       Query, edited                      /queries/{query}/edit/

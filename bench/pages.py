@@ -48,7 +48,7 @@ def main(options: Any) -> tuple[bool, list[str]]:
             if not site(harness.sql, "SELECT 1 FROM retrieval_image LIMIT 1"):
                 harness.log(f"Making a database of {images:,} images …")
                 depth = min(DEPTH, options.small, images)
-                site(_fill, images, options.species, options.judgments, depth)
+                site(*(_fill, images, options.species, options.judgments, depth, options.queries))
 
         def beside(rounds: int, what: Callable[..., float], argument: Any) -> tuple[float, float]:
             """The medians of seconds, over the small corpus and over the large one."""
@@ -71,7 +71,8 @@ def main(options: Any) -> tuple[bool, list[str]]:
                 faults += [f"{name}: {table}" for table in whole]
             statements = ", ".join(dict.fromkeys(map(str, (few, many))))
             times = map(harness.ms, (first, second))
-            rows.append([name, statements, *times, ratios[-1], "; ".join(whole)])
+            size = large(_get, number)
+            rows.append([name, size, statements, *times, ratios[-1], "; ".join(whole)])
         tables, coco = large(_tables), folder / "train.json"
         imported = min(IMPORTED, options.small)
         write_coco(coco, images=imported, species=options.species)
@@ -81,12 +82,14 @@ def main(options: Any) -> tuple[bool, list[str]]:
         harness.log(fault)
     sizes = f"{options.small:,} images | {options.images:,} images"
     return not faults, [
-        f"{options.species:,} species, {options.judgments:,} judgments of 250 queries and "
+        f"{options.species:,} species, {options.judgments:,} judgments of "
+        f"{options.queries:,} queries and "
         f"second opinions; the large database has {size / 1e9:.1f} GB. Medians of "
         f"{options.rounds} requests each. The large corpus takes {median(ratios):.2f} times as "
         f"long as the small one (median of all pages; at most {max(ratios):.2f}). “Read whole” "
-        "names large tables that a statement's plan reads from end to end.",
-        harness.table(f"Page | SQL | {sizes} | × | Read whole", rows),
+        "names large tables that a statement's plan reads from end to end. “Bytes” are those of an "
+        "answer over the large corpus before it is compressed.",
+        harness.table(f"Page | Bytes | SQL | {sizes} | × | Read whole", rows),
         f"An import of {imported:,} images, left in place, takes {import_large / import_small:.2f} "
         f"times as long beside {options.images:,} images as beside {options.small:,} (medians of "
         f"{IMPORTS}).",
@@ -94,8 +97,10 @@ def main(options: Any) -> tuple[bool, list[str]]:
     ]
 
 
-def _fill(images: int, species: int, judgments: int, depth: int) -> None:
-    fill_for_pages(images=images, species=species, judgments=judgments, depth=depth)
+def _fill(images: int, species: int, judgments: int, depth: int, queries: int) -> None:
+    fill_for_pages(
+        images=images, species=species, judgments=judgments, depth=depth, queries=queries
+    )
 
 
 @cache
@@ -109,14 +114,15 @@ def _names() -> list[str]:
     return [page.name for page in _site()[1]]
 
 
-def _get(number: int) -> None:
+def _get(number: int) -> int:
+    """The bytes of a page, not compressed."""
     clients, pages = _site()
     page = pages[number]
     answer = clients[page.role].get(page.path)
-    for _ in answer.streaming_content if answer.streaming else ():
-        pass
+    size = sum(map(len, answer.streaming_content if answer.streaming else (answer.content,)))
     if answer.status_code not in (200, 302):
         raise RuntimeError(f"{page.name}: {answer.status_code}")
+    return size
 
 
 def _seconds(number: int) -> float:
@@ -168,4 +174,5 @@ def _tables() -> list[list[Any]]:
 if __name__ == "__main__":
     packages = ("Django", "djangorestframework", "psycopg2-binary")
     sizes = {"images": 4_800_000, "small": 3_000, "species": 10_000, "judgments": 212_500}
+    sizes["queries"] = 250
     harness.run(main, "Pages", packages, **sizes, rounds=11, folder="")

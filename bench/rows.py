@@ -224,9 +224,17 @@ def make_list(query: Any, model: Any, vector: list[float], *, depth: int, total:
     )
 
 
-def fill(*, images: int, species: int, judgments: int, depth: int, complete: int) -> None:
+def fill(
+    *,
+    images: int,
+    species: int,
+    judgments: int,
+    depth: int,
+    complete: int,
+    queries: int = QUERIES,
+) -> None:
     """Fill an empty, migrated database: `images` of `species`, each with a unit vector of eight
-    values under MODEL; QUERIES queries with candidate lists of `depth`, the last `complete` of them
+    values under MODEL; `queries` with candidate lists of `depth`, the last `complete` of them
     completed and the others open; judgments of their first candidates.
 
     Raises ValueError for a depth beyond the number of images.
@@ -254,7 +262,7 @@ def fill(*, images: int, species: int, judgments: int, depth: int, complete: int
         User.objects.create(username=f"ann{number}", role="annotator").pk
         for number in range(ANNOTATORS)
     ]
-    _make_queries(model, images, depth, complete)
+    _make_queries(model, queries, images, depth, complete)
     harness.sql(
         "INSERT INTO labeling_candidate (list_id, rank, image_id, score) "
         "SELECT l.id, r, (q.query_id * 104729 + r::bigint * %s) %% %s + 1, 0.3 - r / 100000.0"
@@ -277,7 +285,9 @@ def fill(*, images: int, species: int, judgments: int, depth: int, complete: int
     harness.sql("VACUUM ANALYZE")
 
 
-def fill_for_pages(*, images: int, species: int, judgments: int, depth: int) -> None:
+def fill_for_pages(
+    *, images: int, species: int, judgments: int, depth: int, queries: int = QUERIES
+) -> None:
     """Fill an empty, migrated database like one in use: as `fill` does, with COMPLETE completed
     queries, a second person's judgments of a fifth of the judged images, which seldom differ, an
     event of each judgment, a few images that are flagged or withdrawn, and people of every role.
@@ -285,7 +295,14 @@ def fill_for_pages(*, images: int, species: int, judgments: int, depth: int) -> 
     from annotator.models import User
     from retrieval.corpus.counts import image_counts_check
 
-    fill(images=images, species=species, judgments=judgments, depth=depth, complete=COMPLETE)
+    fill(
+        images=images,
+        species=species,
+        judgments=judgments,
+        depth=depth,
+        complete=COMPLETE,
+        queries=queries,
+    )
     for role in ("reviewer", "admin", "researcher"):
         User.objects.create(username=role, role=role)
     harness.sql("SET session_replication_role = replica")
@@ -344,7 +361,7 @@ def _drop_indexes() -> list[str]:
     return [make for _, make in statements]
 
 
-def _make_queries(model: Any, images: int, depth: int, complete: int) -> None:
+def _make_queries(model: Any, count: int, images: int, depth: int, complete: int) -> None:
     from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS
     from labeling.queries.models import Query
 
@@ -356,9 +373,9 @@ def _make_queries(model: Any, images: int, depth: int, complete: int) -> None:
             category=categories[number % len(categories)],
             iconic_group=ICONIC_GROUPS[number % len(ICONIC_GROUPS)],
             split=Query.Split.VAL if number < VAL_QUERIES else Query.Split.TEST,
-            state=Query.State.OPEN if number < QUERIES - complete else Query.State.COMPLETE,
+            state=Query.State.OPEN if number < count - complete else Query.State.COMPLETE,
         )
-        for number in range(QUERIES)
+        for number in range(count)
     )
     for query in queries:
         query.current_list = make_list(query, model, [1, 0, 0, 0], depth=depth, total=images)

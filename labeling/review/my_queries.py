@@ -57,16 +57,14 @@ def _rows_waiting(user: Any) -> list[QueryOverview]:
     opened = queries_visible_to(user).filter(state=Query.State.OPEN).order_by("query_id")
     judged = JudgmentEvent.objects.filter(query=OuterRef("pk"), annotator=user)
     part = Assignment.objects.filter(query=OuterRef("pk"), annotator=user)
-    own = opened.filter(Exists(judged) | Exists(part)).values_list("pk", flat=True)
-    rows = [row for row in overview_of_keys(own, user=user) if row.can_label]
-    others = opened.exclude(pk__in=list(own)).values_list("pk", flat=True)
-    new: list[QueryOverview] = []
-    for first in range(0, len(others), READ_AT_ONCE):
-        keys = others[first : first + READ_AT_ONCE]
-        new += [row for row in overview_of_keys(keys, user=user) if row.can_label]
-        if len(new) >= NEW_SHOWN:
-            break
-    return rows + new
+    own = list(opened.filter(Exists(judged) | Exists(part)).values_list("pk", flat=True))
+    left = [*own, *opened.exclude(pk__in=own).values_list("pk", flat=True)]
+    size = len(own) + READ_AT_ONCE
+    rows: list[QueryOverview] = []
+    while left and sum(row.query.pk not in own for row in rows) < NEW_SHOWN:
+        rows += [row for row in overview_of_keys(left[:size], user=user) if row.can_label]
+        left = left[size:]
+    return rows
 
 
 def next_query(user: Any) -> Query | None:
