@@ -61,7 +61,7 @@ def _steps() -> list[FirstStep]:
         ),
         FirstStep(
             "Have the model look at them (embed)",
-            f"With {model}, which then orders the images of each query, or with another that you choose.",
+            f"With {model}, which then orders the images of queries, or with another.",
             lambda: reverse("models", query={"model": model}),
             lambda: embedded_models().filter(name=model).exists(),
         ),
