@@ -29,7 +29,7 @@ def certificate_sentences(
     said = [begin, _drawn(rounds, found)]
     if any(audit_round.drawn for audit_round in rounds):
         said.append(_bound(rounds, found, missing, confidence))
-    goal = f"{100 * target:g} %" if found else "that none is"
+    goal = f"{100 * target:g} %" if found else "that none is relevant"
     more = more_without_hit(rounds, found=found, target=target, confidence=confidence)
     if more == 0:
         return " ".join([*said, f"{goal} is certified."] if found else said)

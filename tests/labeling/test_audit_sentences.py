@@ -69,7 +69,7 @@ def test_none_found():
     assert bound.startswith("Found none. Of 4,500 unjudged images 300, drawn at random, were ")
     assert bound.endswith(
         "With 95 % confidence at most 43 are relevant in this pool. About 4,020 more without a hit "
-        "would certify that none is."
+        "would certify that none is relevant."
     )
     sure = certificate_sentences([AuditRound(0, 4500, 4400, 0)], found=0)
     assert sure.endswith("With 95 % confidence none is relevant in this pool.")
