@@ -39,7 +39,7 @@ def _simulate(job: Job, deadline: float) -> bool:
 def _query_link(user: Any, query: Query) -> Link | None:
     if query.state != "complete" or not at_least(user, Role.REVIEWER):
         return None
-    return Link("Simulate", f"{reverse('simulations')}?query={query.pk}")
+    return Link("Simulate", f"{reverse('simulations')}?query={query.query_id}")
 
 
 def _analysis_link(user: Any, release: Release, choice: dict[str, str]) -> Link | None:

@@ -6,10 +6,8 @@ from typing import Any, Final
 
 from django import forms
 from django.conf import settings
-from django.forms import ModelChoiceField
 
 from extras.simulation.report import Plan
-from labeling.queries.models import Query
 from releases.making.labels import complete_queries
 
 #: Orders as pages name them.
@@ -21,18 +19,15 @@ ORDER_TITLES: Final = {
 MOST_SEEDS: Final = 2000
 
 
-class _QueryChoice(ModelChoiceField[Query]):
-    def label_from_instance(self, obj: Query) -> str:
-        return f"{obj.query_id}: {obj.text}"
-
-
 class SimulationForm(forms.Form):
     """Which query is labeled again, and how; `plan` once it is valid."""
 
-    query = _QueryChoice(
+    query = forms.ModelChoiceField(
         complete_queries(),
-        label="Query",
-        empty_label=None,
+        to_field_name="query_id",
+        label="Number of the query",
+        widget=forms.NumberInput,
+        error_messages={"invalid_choice": "No complete query has this number."},
     )
     orders = forms.MultipleChoiceField(
         label="Orders",
