@@ -192,7 +192,7 @@ def test_a_model_is_embedded_ranked_and_scored_by_one_job(
     address, body = f"/api/releases/{second.pk}/evaluate/", {"model": toy_model.name}
     assert api_of(researcher).post(address, body).status_code == 403
     asking = api_of(reviewer)
-    assert asking.post(address, {"model": "nobody/knows"}).status_code == 409
+    assert asking.post(address, {"model": "nobody/knows"}).status_code == 400
     answer = asking.post(address, body)
     assert (answer.status_code, answer.json()["title"]) == (202, "Evaluate toy-model on Toads v2")
     failing = Job.objects.filter(kind="evaluate_model").latest("pk")
