@@ -1,4 +1,4 @@
-"""The page of the corpus: species, embeddings and jobs."""
+"""The page of the corpus: species, embeddings and the jobs at work."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from core.access import Role, require_role
 from core.address_choices import chosen_page
+from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.registries import LinkPlace, links
 from retrieval.corpus.selectors import corpus_counts, datasets
@@ -17,7 +18,7 @@ from retrieval.embedding.counts import corpus_coverage
 from retrieval.species.selectors import species_by_name, with_image_counts
 
 SPECIES_PER_PAGE = 50
-RECENT_JOBS = 8
+MOST_JOBS = 8
 
 
 @login_required
@@ -36,6 +37,6 @@ def corpus(request: HttpRequest) -> HttpResponse:
         "coverage": corpus_coverage(),
         "species_text": species_text,
         "species_page": page,
-        "jobs": jobs_visible_to(request.user)[:RECENT_JOBS],
+        "jobs": jobs_visible_to(request.user).filter(state__in=Job.UNFINISHED)[:MOST_JOBS],
     }
     return render(request, "retrieval/corpus.html", context)
