@@ -99,5 +99,5 @@ def test_the_page_asks_before_it_completes(clients, query):
         transition, {"state": "complete", "note": "No more."}, follow=True
     )
     assert "The query is complete now." in done.content.decode()
-    assert "<strong>Reason:</strong> No more." in done.content.decode()
+    assert "<strong>Reason:</strong> <bdi>No more.</bdi>" in done.content.decode()
     assert clients["reviewer"].get(ask).status_code == 302

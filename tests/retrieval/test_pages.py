@@ -67,9 +67,9 @@ def test_the_corpus_page_counts_and_finds_species(clients: dict[str, Client], co
     assert listed[0] == ("Danaus plexippus", 1)
     assert "<h2>Jobs</h2>" not in page.content.decode()
     job_create(kind="embed", params={"model": toy_model()}, title="Embed it")
-    assert "Embed it" in clients["annotator"].get("/corpus/").content.decode()
+    assert "Embed it" in clients["admin"].get("/corpus/").content.decode()
     Job.objects.update(state="done")
-    assert "Embed it" not in clients["annotator"].get("/corpus/").content.decode()
+    assert "Embed it" not in clients["admin"].get("/corpus/").content.decode()
 
 
 def test_admins_alone_start_an_embedding_job(clients: dict[str, Client], corpus: Any) -> None:
