@@ -226,7 +226,7 @@ def test_pages_of_reviewer_and_admin(look: Callable[..., Look], places: Places) 
     expect(admin.page.get_by_role("heading", name="Link for")).to_be_visible()
     admin.at("a link for a person")
     if "simulation" in settings.EXTRAS:
-        admin.pages(f"/simulations/?query={places.complete}")
+        admin.pages(f"/simulations/?query={places.number}")
         admin.page.get_by_label("Seeds").fill("5")
         admin.page.get_by_role("button", name="Simulate").click()
         expect(admin.page.locator(".chart-wrap svg").first).to_be_visible(timeout=60_000)
