@@ -17,6 +17,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
+from annotator.people.first_admin import first_admin_token
 from annotator.postgres.embedded import embedded_postgres
 from annotator.postgres.guardian import lock_file
 from annotator.processes.supervisor import Child, Supervisor, python
@@ -34,6 +35,8 @@ class Services:
         self.say = say
         self.environment = {**os.environ, "TEXT_PROCESS": "true", **environment}
         self.supervisor = Supervisor(say)
+        self.first_admin: str | None = None
+        """The secret of the first admin's link, where nobody has an account."""
         self._begun = 0.0
 
     @property
@@ -85,6 +88,7 @@ class Services:
         connection.ensure_connection()
         call_command("migrate", interactive=False, verbosity=0)
         static.collect()
+        self.first_admin = first_admin_token()
         # From here on the parts use it; we keep the server up, not a connection.
         connections.close_all()
 

@@ -5,7 +5,6 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.urls import reverse
 
-from annotator.people.first_admin import first_admin_token
 from annotator.processes.serving import Services
 
 
@@ -20,7 +19,7 @@ class Command(BaseCommand):
         with services.running() as works:
             if works:
                 self.say(f"Inquire Annotator is at {services.address} (Ctrl-C ends it)")
-                if token := first_admin_token():
+                if token := services.first_admin:
                     path = reverse("first-admin", args=[token])
                     self.say("Nobody has an account yet. Make the first admin here, once:")
                     self.say(f"    {services.address}{path}")
