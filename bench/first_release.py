@@ -67,6 +67,14 @@ class Person:
         self.page.get_by_label(label).select_option(option)
         self.clicks += 2
 
+    def log_in(self, url: str, name: str, password: str) -> None:
+        """Log in at the site."""
+        self.page.goto(f"{url}/login/")
+        self.fill("User name", name)
+        self.fill("Password", password)
+        self.click("Log in")
+        self.page.wait_for_url(f"{url}/")
+
     def upload(self, label: str, folder: Path) -> None:
         """Choose a folder: open the dialog, click the folder, confirm."""
         self.page.get_by_label(label).set_input_files(folder)
@@ -136,11 +144,9 @@ def main(options: Any) -> tuple[bool, list[str]]:
             context = browser.new_context(**phone, bypass_csp=True)
             ann = Person(context.new_page(), options.pictures)
             _on_a_phone(ann, served.url)
-            served.stop()
-            first_label = harness.seconds(_first_label_of_demo, browser, folder / "demo")
         finally:
-            browser.close()
             served.stop()
+        first_label = _first_label_of_demo(browser, folder / "demo")
     parts = [
         *("By one person at a desk:", ada.table(), "By an annotator on a phone:", ann.table()),
         f"`make demo`, once installed: its first label after {first_label:.0f} s.",
@@ -148,9 +154,11 @@ def main(options: Any) -> tuple[bool, list[str]]:
     return pairs > 0, parts
 
 
-def _first_label_of_demo(browser: Browser, var_dir: Path) -> None:
-    """Start the demo, log in as soon as it can be, and label the first image of a query."""
-    demo = Served(var_dir, "demo")
+def _first_label_of_demo(browser: Browser, var_dir: Path) -> float:
+    """Start the demo, log in as soon as it can be, and label the first image of a query; returns
+    the seconds that this took.
+    """
+    began, demo = time.monotonic(), Served(var_dir, "demo")
     try:
         passwords = var_dir / "demo_passwords.json"
         wait_for(passwords.exists, seconds=300, what="the demo's passwords")
@@ -158,11 +166,7 @@ def _first_label_of_demo(browser: Browser, var_dir: Path) -> None:
         [password] = [one["password"] for one in people if one["name"] == "annotator"]
         demo.wait_healthy(300)
         page = browser.new_page(bypass_csp=True)
-        page.goto(f"{demo.url}/login/")
-        person = Person(page, "")
-        person.fill("User name", "annotator")
-        person.fill("Password", password)
-        person.click("Log in")
+        Person(page, "").log_in(demo.url, "annotator", password)
         begin = page.get_by_role("link", name=re.compile("^Begin "))
         while not begin.count():
             page.wait_for_timeout(1000)
@@ -171,6 +175,7 @@ def _first_label_of_demo(browser: Browser, var_dir: Path) -> None:
         page.locator("[data-single][data-painted]").wait_for(timeout=60_000)
         page.keyboard.press("n")
         page.get_by_text("All saved · 1").wait_for()
+        return time.monotonic() - began
     finally:
         demo.stop()
 
@@ -231,11 +236,7 @@ def _first_release(person: Person, url: str, photographs: Path) -> int:
 def _on_a_phone(person: Person, url: str) -> None:
     page = person.page
     page.set_default_timeout(60_000)
-    page.goto(f"{url}/login/")
-    person.fill("User name", "ann")
-    person.fill("Password", PASSWORD)
-    person.click("Log in")
-    page.wait_for_url(f"{url}/")
+    person.log_in(url, "ann", PASSWORD)
     person.done("Logging in")
     person.click("Begin a duck", role="link")
     page.locator("[data-single][data-painted]").wait_for()

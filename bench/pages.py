@@ -48,7 +48,7 @@ def main(options: Any) -> tuple[bool, list[str]]:
             if not site(harness.sql, "SELECT 1 FROM retrieval_image LIMIT 1"):
                 harness.log(f"Making a database of {images:,} images …")
                 depth = min(DEPTH, options.small, images)
-                site(*(_fill, images, options.species, options.judgments, depth, options.queries))
+                site(_fill, images, options.species, options.judgments, depth, options.queries)
 
         def beside(rounds: int, what: Callable[..., float], argument: Any) -> tuple[float, float]:
             """The medians of seconds, over the small corpus and over the large one."""
@@ -77,14 +77,14 @@ def main(options: Any) -> tuple[bool, list[str]]:
         imported = min(IMPORTED, options.small)
         write_coco(coco, images=imported, species=options.species)
         import_small, import_large = beside(IMPORTS, _import, coco)
-        [[size]] = large(harness.sql, "SELECT pg_database_size(current_database())")
+        [[stored]] = large(harness.sql, "SELECT pg_database_size(current_database())")
     for fault in faults:
         harness.log(fault)
     sizes = f"{options.small:,} images | {options.images:,} images"
     return not faults, [
         f"{options.species:,} species, {options.judgments:,} judgments of "
         f"{options.queries:,} queries and "
-        f"second opinions; the large database has {size / 1e9:.1f} GB. Medians of "
+        f"second opinions; the large database has {stored / 1e9:.1f} GB. Medians of "
         f"{options.rounds} requests each. The large corpus takes {median(ratios):.2f} times as "
         f"long as the small one (median of all pages; at most {max(ratios):.2f}). “Read whole” "
         "names large tables that a statement's plan reads from end to end. “Bytes” are those of an "
@@ -173,6 +173,11 @@ def _tables() -> list[list[Any]]:
 
 if __name__ == "__main__":
     packages = ("Django", "djangorestframework", "psycopg2-binary")
-    sizes = {"images": 4_800_000, "small": 3_000, "species": 10_000, "judgments": 212_500}
-    sizes["queries"] = 250
+    sizes = {
+        "images": 4_800_000,
+        "small": 3_000,
+        "species": 10_000,
+        "judgments": 212_500,
+        "queries": 250,
+    }
     harness.run(main, "Pages", packages, **sizes, rounds=11, folder="")

@@ -49,14 +49,16 @@ def lock_key(subject: str, number: int = 0) -> int:
 
 
 @contextmanager
-def try_session_lock(key: int) -> Iterator[bool]:
-    """Hold `key` on this connection for the block if it is free; yields whether it was."""
-    held = session_lock_try(key)
+def try_session_lock(key: int, *, shared: bool = False) -> Iterator[bool]:
+    """Hold `key` on this connection for the block if it is free; yields whether it was. `shared`
+    holds it beside others that do so.
+    """
+    held = session_lock_try(key, shared=shared)
     try:
         yield held
     finally:
         if held:
-            session_unlock(key)
+            session_unlock(key, shared=shared)
 
 
 @contextmanager

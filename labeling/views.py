@@ -41,7 +41,7 @@ from labeling.lifecycle.assignments import still_labeling
 from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
-from labeling.review.first_steps import all_steps, first_steps
+from labeling.review.first_steps import all_steps, first_steps, first_steps_shown
 from labeling.review.my_queries import my_queries
 from labeling.review.overview import (
     SORT_KEYS,
@@ -331,7 +331,7 @@ def _studio(
             "complete": reverse("query-complete", args=[query.pk]),
             # Until the first release the query's page names an admin's next step.
             "handed_in": reverse("query-detail", args=[query.pk])
-            if first_steps(request.user)
+            if first_steps_shown(request.user)
             else reverse("dashboard"),
         },
         "confusions": CONFUSIONS,

@@ -12,7 +12,7 @@ from core.access import Role, role_of
 from core.registries import LATER_STEPS, FirstStep
 from labeling.queries.models import Query
 from retrieval.corpus.counts import image_count
-from retrieval.embedding.counts import embedded_models
+from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.in_use import model_in_use
 
 _State = Query.State
@@ -30,7 +30,7 @@ class Step:
 
 def first_steps(user: Any) -> list[Step]:
     """The steps, for an admin until the first release is made; else none."""
-    return list(all_steps()) if _shown_to(user) else []
+    return list(all_steps()) if first_steps_shown(user) else []
 
 
 def all_steps() -> Iterator[Step]:
@@ -41,10 +41,12 @@ def all_steps() -> Iterator[Step]:
 
 def next_step(user: Any) -> Step | None:
     """The first of a user's steps that is not done."""
-    return next((step for step in all_steps() if not step.done), None) if _shown_to(user) else None
+    steps = all_steps() if first_steps_shown(user) else ()
+    return next((step for step in steps if not step.done), None)
 
 
-def _shown_to(user: Any) -> bool:
+def first_steps_shown(user: Any) -> bool:
+    """Whether the user is an admin and no release is made."""
     released = (step.done() for step in LATER_STEPS if step.last)
     return role_of(user) == Role.ADMIN and not any(released)
 
@@ -63,7 +65,7 @@ def _steps() -> list[FirstStep]:
             "Have the model look at them (embed)",
             f"With {model}, which then orders the images of queries, or with another.",
             lambda: reverse("models", query={"model": model}),
-            lambda: embedded_models().filter(name=model).exists(),
+            lambda: has_embeddings(model),
         ),
         FirstStep(
             "Write a query",

@@ -176,8 +176,7 @@ def _options(requested: Mapping[str, Any]) -> dict[str, Any]:
     """The options to store, with defaults in place of those that weren't given."""
     name = requested.get("rerank_model")
     if name is None:
-        model = EmbeddingModel.objects.filter(name=model_in_use()).first()
-        name = model.name if model is not None and has_embeddings(model) else ""
+        name = model_in_use() if has_embeddings(model_in_use()) else ""
     elif name and not EmbeddingModel.objects.filter(name=name).exists():
         known = ", ".join(EmbeddingModel.objects.order_by("name").values_list("name", flat=True))
         message = f"No image is embedded with {name!r}; known models: {known or 'none'}."

@@ -41,7 +41,7 @@ from releases.snapshot.snapshot import (
     SnapshotWriter,
     software,
 )
-from retrieval.embedding.counts import has_embeddings
+from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.model_specs import ModelSpecError
 
@@ -211,8 +211,7 @@ def _audits_write(writer: SnapshotWriter, benchmark: Benchmark) -> None:
 
 def _rerank_model(release: Release) -> EmbeddingModel | None:
     """The model of the fixed lists, if there is one and any image is embedded under it."""
-    model = EmbeddingModel.objects.filter(name=release.options.get("rerank_model", "")).first()
-    return model if model is not None and has_embeddings(model) else None
+    return embedded_models().filter(name=release.options.get("rerank_model", "")).first()
 
 
 def _fixed_write(

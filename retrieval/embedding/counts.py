@@ -29,9 +29,9 @@ def embedded_models() -> QuerySet[EmbeddingModel]:
     return EmbeddingModel.objects.filter(count__embedded__gt=0).order_by("name")
 
 
-def has_embeddings(model: EmbeddingModel) -> bool:
-    """Whether the model has embeddings."""
-    return embedded_models().filter(pk=model.pk).exists()
+def has_embeddings(name: str) -> bool:
+    """Whether the model of this name has embeddings."""
+    return embedded_models().filter(name=name).exists()
 
 
 def embedded_counts(models: Iterable[EmbeddingModel]) -> dict[int, int]:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from core.access import Role, require_role
 from core.jobs.models import Job
 from retrieval.embedding.choosing import has_gpu, models_listed, recommended_models
-from retrieval.embedding.counts import embedded_models
+from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.embedding_models import model_use
 from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.measuring import measure_job_create
@@ -25,13 +25,9 @@ from retrieval.encoding.model_specs import ModelSpecError, describe, published_n
 
 def _embed(name: str, by: Any) -> Job:
     """Also put the model to use, while the one in use has embedded nothing."""
-    if not _in_use_embedded():
+    if not has_embeddings(model_in_use()):
         model_use(name=name)
     return embedding_job_create(model_name=name, created_by=by)
-
-
-def _in_use_embedded() -> bool:
-    return embedded_models().filter(name=model_in_use()).exists()
 
 
 _JOBS: dict[str, Callable[..., Job]] = {
@@ -62,7 +58,7 @@ def models(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "models": listed,
         "in_use": model_in_use(),
-        "in_use_embedded": _in_use_embedded(),
+        "in_use_embedded": has_embeddings(model_in_use()),
         "recommended": recommended_models(),
         "has_gpu": has_gpu(),
         "published": published_names(),

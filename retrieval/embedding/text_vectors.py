@@ -24,7 +24,7 @@ from django.db.models.functions import Now
 
 from core.errors import Unavailable
 from core.locks import lock_key, session_lock
-from retrieval.embedding.counts import embedded_models
+from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel, TextVector
 from retrieval.encoding.model_specs import ModelSpecError
@@ -205,7 +205,7 @@ def _serve(loaded: str) -> None:
 def _load_model_in_use(loaded: str = "") -> str:
     """Load the model in use, unless it is the one that was loaded last; returns which is now."""
     name = model_in_use()
-    if name == loaded or not embedded_models().filter(name=name).exists():
+    if name == loaded or not has_embeddings(name):
         return loaded
     # Requests report this error.
     with suppress(ModelSpecError):

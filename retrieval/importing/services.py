@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from django.db import connection, transaction
 
 from core.jobs.models import Job
-from core.locks import lock_key, session_lock_try, session_unlock, transaction_lock
+from core.locks import lock_key, transaction_lock, try_session_lock
 from core.text import has_controls
 from retrieval.corpus.models import Image, ImageRoot
 from retrieval.importing.coco import CocoSource
@@ -179,17 +179,13 @@ def removal_goes_on() -> bool:
 @contextmanager
 def _no_removal(source: Source) -> Iterator[None]:
     """Keep removals from beginning meanwhile. Raises ImportRefused while one goes on."""
-    key = lock_key("importing")
-    session_lock_try(key, shared=True)
-    try:
+    with try_session_lock(lock_key("importing"), shared=True):
         with transaction.atomic():
             # A removal that doesn't see the lock above has its job once this is free.
             transaction_lock(lock_key("job_kind"))
             if removal_goes_on():
                 raise ImportRefused(str(source.root), BEING_REMOVED)
         yield
-    finally:
-        session_unlock(key, shared=True)
 
 
 def _import(
