@@ -10,7 +10,6 @@ keeps the page at the end of each step.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from pathlib import Path
@@ -128,15 +127,11 @@ def main(options: Any) -> tuple[bool, list[str]]:
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
         )
         try:
-            link = wait_for(
-                lambda: re.search(r"http://\S+/first-admin/\S+", served.output.read_text()),
-                seconds=180,
-                what="the link for the first admin",
-            )
+            link = _printed(served, r"http://\S+/first-admin/\S+\n")
             window = {"width": 1366, "height": 850}
             page = browser.new_page(viewport=window, bypass_csp=True)
             ada = Person(page, options.pictures)
-            page.goto(link[0])
+            page.goto(link[0].strip())
             pairs = _first_release(ada, served.url, photographs)
             served.manage("shell", "-v0", "-c", SECOND_QUERY)
             served.manage("create_user", "ann", "--password", PASSWORD)
@@ -154,19 +149,23 @@ def main(options: Any) -> tuple[bool, list[str]]:
     return pairs > 0, parts
 
 
+def _printed(served: Served, pattern: str) -> re.Match[str]:
+    """What the command has printed."""
+    found: re.Match[str] = wait_for(
+        lambda: re.search(pattern, served.output.read_text()), seconds=300, what=pattern
+    )
+    return found
+
+
 def _first_label_of_demo(browser: Browser, var_dir: Path) -> float:
     """Start the demo, log in as soon as it can be, and label the first image of a query; returns
     the seconds that this took.
     """
     began, demo = time.monotonic(), Served(var_dir, "demo")
     try:
-        passwords = var_dir / "demo_passwords.json"
-        wait_for(passwords.exists, seconds=300, what="the demo's passwords")
-        people = json.loads(passwords.read_text())
-        [password] = [one["password"] for one in people if one["name"] == "annotator"]
-        demo.wait_healthy(300)
+        printed = _printed(demo, r"annotator +password (\S+)\n")
         page = browser.new_page(bypass_csp=True)
-        Person(page, "").log_in(demo.url, "annotator", password)
+        Person(page, "").log_in(demo.url, "annotator", printed[1])
         begin = page.get_by_role("link", name=re.compile("^Begin "))
         while not begin.count():
             page.wait_for_timeout(1000)
