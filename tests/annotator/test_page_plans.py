@@ -20,6 +20,7 @@ from django.urls import URLResolver, get_resolver, resolve
 from bench.page_list import Page, clients, pages
 from bench.plans import is_large, watched
 from bench.rows import FLAGGED, MODEL, fill_for_pages
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,7 +56,11 @@ def many_rows(settings: Any, tmp_path: Path) -> dict[str, Client]:
     """A database that looks large, and clients of people by role."""
     settings.EMBEDDING_MODEL = MODEL
     settings.VAR_DIR = tmp_path
+    # An earlier model's partition, emptied and analyzed, as a test before this one may leave it.
+    embedding_model_get_or_create(name="toy/emptied", dimension=8)
     fill_for_pages(images=3000, species=200, judgments=25_000, depth=100)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE retrieval_embedding")
     pretend()
     return clients()
 
