@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.selectors import ranking_method
 
-VECTORS_AT_ONCE: Final = 64
+VECTORS_AT_ONCE: Final = 256
 
 T = TypeVar("T")
 
