@@ -1,7 +1,7 @@
 """COCO's JSON, as iNat21, iNat24 and INQUIRE use it.
 
-The file is read list by list to validate and index it, and once more to yield the images. The index
-takes 28 bytes per annotated image (`coco_index`); text ids take more.
+The file's lists are found, then read one by one to validate and index them, and the images once
+more to yield them. The index takes 28 bytes per annotated image (`coco_index`); text ids take more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 from core.text import has_controls
 from retrieval.importing import fields
 from retrieval.importing.coco_index import NO_CATEGORY, NO_KEY, NOT_ANNOTATED, CocoIndex
-from retrieval.importing.json_lists import list_items, value_kinds
+from retrieval.importing.json_lists import JsonLists
 from retrieval.importing.records import (
     ImageRecord,
     ImportRefused,
@@ -99,7 +99,7 @@ class CocoSource:
         if self._present_version() != self._version:
             self._refuse_file("The file was changed while it was read. Import it again.")
         seen_repeated: set[int] = set()
-        items = list_items(self.path, "images", check_depth=False)
+        items = self._lists.items("images")
         for start in range(0, self._index.count, _BLOCK):
             keys = self._index.keys[start : start + _BLOCK].tolist()
             numbers = self._index.categories(start, start + len(keys))
@@ -134,7 +134,9 @@ class CocoSource:
     def _read_index(self) -> None:
         """Read categories, licenses, images and annotations, in this order."""
         self._index = CocoIndex()
-        self._list_found = dict.fromkeys(_LISTS, False)
+        self._done = 0
+        self._lists = JsonLists(self.path, self._on_bytes)
+        self._check_lists()
         for position, item in self._items("categories"):
             self._read_record(self._read_category, "categories", position, item)
         for position, item in self._items("licenses"):
@@ -145,31 +147,21 @@ class CocoSource:
         for position, item in self._items("annotations"):
             self._read_record(self._read_annotation, "annotations", position, item)
         self._index.close()
-        if not all(self._list_found.values()):
-            self._check_lists()
+        self._on_bytes(2 * self._version[0] - self._done)
 
     def _items(self, name: str) -> Iterator[tuple[int, Any]]:
-        """Yield (position from 1, item) of a list, and report progress."""
-        size = self._version[0]
-        done = _LISTS.index(name) * size
+        """Yield (position from 1, item) of a list."""
+        return enumerate(self._lists.items(name, self._on_bytes), start=1)
 
-        def on_bytes(count: int) -> None:
-            nonlocal done
-            done += count
-            if self._progress:
-                self._progress(done, len(_LISTS) * size)
-
+    def _on_bytes(self, count: int) -> None:
+        """Report progress: the file is gone through to find its lists, then they are read."""
+        self._done += count
         if self._progress:
-            self._progress(done, len(_LISTS) * size)
-        first = name == _LISTS[0]
-        items = list_items(self.path, name, on_bytes, check_depth=first)
-        for position, item in enumerate(items, start=1):
-            self._list_found[name] = True
-            yield position, item
+            self._progress(self._done, 2 * self._version[0])
 
     def _check_lists(self) -> None:
         """Refuse the file if `images` is missing or one of its lists is of another type."""
-        kinds = value_kinds(self.path)
+        kinds = self._lists.kinds
         if kinds.get("images") != "start_array":
             self._refuse_file("The file has no list “images”, so it isn't a COCO file.")
         for name in _LISTS:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from retrieval.importing.json_lists import MAX_DEPTH, list_items, value_kinds
+from retrieval.importing.json_lists import MAX_DEPTH, MOST_LISTS, JsonLists
 from retrieval.importing.records import ImportRefused
 
 pytestmark = pytest.mark.pure
@@ -29,6 +30,11 @@ def file(tmp_path: Path) -> Write:
     return write
 
 
+def list_items(path: Path, name: str) -> Iterator[Any]:
+    """The items of a file's list."""
+    return JsonLists(path).items(name)
+
+
 def test_the_items_of_one_list_are_read(file: Write) -> None:
     text = '{"a": 1, "b": {"l": [5]}, "l": [{"e": [1]}, 3, [4, [5.5]], null], "m": []}'
     path = file(text)
@@ -45,17 +51,19 @@ def test_every_byte_is_reported_and_the_file_is_not_held(file: Write) -> None:
     size = path.stat().st_size
     read: list[int] = []
     tracemalloc.start()
-    found = sum(item == items[at] for at, item in enumerate(list_items(path, "l", read.append)))
+    lists = JsonLists(path, read.append)
+    assert sum(read) == size
+    found = sum(item == items[at] for at, item in enumerate(lists.items("l", read.append)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (found, sum(read)) == (len(items), size)
+    assert (found, sum(read)) == (len(items), 2 * size - len('{"l": }'))
     assert len(read) > 20
     assert peak < size / 5
 
 
 def test_the_kinds_of_members(file: Write) -> None:
     text = '{"a": 1, "b": {"c": []}, "l": [{"e": [1]}], "n": null, "s": "x", "t": true}'
-    assert value_kinds(file(text)) == {
+    assert JsonLists(file(text)).kinds == {
         "a": "number", "b": "start_map", "l": "start_array", "n": "null", "s": "string",
         "t": "boolean",
     }  # fmt: skip
@@ -82,6 +90,33 @@ def test_what_is_no_json_is_refused_with_its_line(
     at = before.count("\n") + 1 + line
     with pytest.raises(ImportRefused, match=f"not valid JSON: line {at}: .*{reason}.*Nothing was"):
         list(list_items(path, "l"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"l": [1], "m": {"n": 1]}',
+        '{"l": [1], "m": [{"n": 1}}}',
+        '{"l": [1], "l" [2]}',
+        '{"l": [1] "m": 2}',
+        '{"l": [1]}}',
+        '{"l": [1], "m": {"n": "]"}',
+    ],
+)
+def test_a_file_is_json_around_its_lists(file: Write, text: str) -> None:
+    with pytest.raises(ImportRefused, match="not valid JSON: line 1"):
+        JsonLists(file(text))
+
+
+def test_names_with_dots_and_lists_inside_objects_are_no_lists_of_the_file(file: Write) -> None:
+    path = file('{"a.b": [0], "c": {"l": [1], "d": [{"l": [2]}]}, "l": [3, [4]]}')
+    assert [list(list_items(path, name)) for name in ("a.b", "c", "l")] == [[0], [], [3, [4]]]
+
+
+def test_an_object_of_very_many_lists_is_refused(file: Write) -> None:
+    text = ", ".join(f'"{number}": []' for number in range(MOST_LISTS + 1))
+    with pytest.raises(ImportRefused, match=f"more than {MOST_LISTS} lists"):
+        JsonLists(file(f"{{{text}}}"))
 
 
 def test_what_cannot_be_read_is_refused(file: Write, tmp_path: Path) -> None:
