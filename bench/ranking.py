@@ -27,6 +27,7 @@ from bench.rows import MODEL, SPECIES_OF_A_GENUS, fill_clustered, query_vectors
 
 BLOCK: Final = 4096
 SIMILAR: Final = 201
+MANY_ROUNDS: Final = 3
 CORPUS: Final = "The whole corpus"
 ALIKE: Final = "The 200 images most like one"
 #: What is ranked, and within how many species (0 for all).
@@ -110,15 +111,19 @@ def _measure(images: int, options: Any, tables: dict[str, list[list[Any]]]) -> t
             lists[what] = harness.in_turn(options.rounds, ways, warm_up=1)
         memory.append(matrix(harness.anonymous_bytes))
         harness.log(f"{images:,} images: {len(many)} queries at once …")
-        spent, at_once = matrix(_many, many, depth)
+        many_ways = {
+            "own": lambda _: matrix(_many, many, depth),
+            "bare": lambda _: bare(_bare_many, many),
+        }
+        at_once = harness.in_turn(MANY_ROUNDS, many_ways)
         memory.append(matrix(harness.anonymous_bytes))
         singly = [ranked(CORPUS, matrix, False, number) for number in range(len(many))]
-        product = bare(_bare_many, many)
     whole = lists[CORPUS]
     own, by_scan, by_faiss, alone = map(usual, whole.values())
     shown = map(harness.ms, (own, by_scan, by_faiss, alone))
     tables[WHOLE].append([images, depth, *shown, own / by_faiss, own / alone])
-    same = same_lists(at_once, singly) and all(
+    spent, product = median(run[0] for run in at_once["own"]), median(at_once["bare"])
+    same = all(same_lists(run[1], singly) for run in at_once["own"]) and all(
         same_lists(by_way["own"], by_way["scan"]) for by_way in lists.values()
     )
     shared = _agreement(whole["own"], whole["faiss"])
