@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numkong
 import numpy as np
@@ -30,7 +30,7 @@ Singles = NDArray[np.float32]
 Scores = NDArray[np.float64]
 Rows = NDArray[np.int64]
 ScoredImage = tuple[int, float]
-Product = Callable[[Halves], NDArray[Any]]
+Product = Callable[[Halves, Singles], None]
 
 LONGEST_QUERY: Final = 8.0
 _LONGEST_STORED: Final = 1.01  # by the table's constraint
@@ -269,15 +269,22 @@ def _fill(product: Product, part: Part, own: slice | Rows, scores: Singles, star
         vectors = part.vectors[own.start + start : own.start + stop]
     else:
         vectors = part.vectors[own[start:stop]]
-    scores[:, start:stop] = product(vectors).T
+    product(vectors, scores[:, start:stop])
 
 
 def fast_product(queries: Halves) -> Product:
-    """A function that returns the fast scores (n, q) of vectors (n, d) for the queries (q, d)."""
-    if len(queries) == 1:
-        return lambda vectors: np.asarray(numkong.cdist(vectors, queries, "dot"))
-    wide = queries.astype(np.float32).T
-    return lambda vectors: widened(vectors) @ wide
+    """A function that puts the fast scores of vectors (n, d) for the queries (q, d) into an array
+    (q, n).
+    """
+    wide = queries.astype(np.float32)
+
+    def of_many(vectors: Halves, scores: Singles) -> None:
+        np.matmul(wide, widened(vectors).T, out=scores)
+
+    def of_one(vectors: Halves, scores: Singles) -> None:
+        scores[:] = np.asarray(numkong.cdist(vectors, queries, "dot")).T
+
+    return of_one if len(queries) == 1 else of_many
 
 
 @contextmanager

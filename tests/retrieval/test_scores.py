@@ -77,18 +77,25 @@ def whole_numbers(vectors: np.ndarray, query: np.ndarray) -> list[Fraction]:
     ]
 
 
+def fast_scores(queries: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """The fast scores (q, n)."""
+    scores = np.empty((len(queries), len(vectors)), np.float32)
+    scan.fast_product(queries)(vectors, scores)
+    return scores
+
+
 @pytest.mark.parametrize("dimension", [1, 7, 17, 1024])
 def test_scores_are_exact_and_fast_ones_within_their_bound(dimension: int) -> None:
     vectors = adversarial(dimension)
-    many = scan.fast_product(vectors)(vectors)
+    many = fast_scores(vectors, vectors)
     for number, query in enumerate(vectors):
         wanted = whole_numbers(vectors, query)
         assert [Fraction(score) for score in exact_scores(vectors, query)] == wanted
         shuffled = np.random.default_rng(number).permutation(dimension)
         again = exact_scores(vectors[:, shuffled], query[shuffled])
         assert again.tobytes() == exact_scores(vectors, query).tobytes()
-        one = scan.fast_product(query[None])(vectors)[:, 0]
-        for fast in (one, many[:, number]):
+        [one] = fast_scores(query[None], vectors)
+        for fast in (one, many[number]):
             errors = [abs(Fraction(float(a)) - b) for a, b in zip(fast, wanted, strict=True)]
             assert max(errors) <= error_bound(query)
         # What is proven for stored vectors, which are at most 1.01 long (Higham, section 4.2).
@@ -144,10 +151,10 @@ def rows_of(steps: Any, signs: Any) -> tuple[Part, np.ndarray]:
 def as_wrong_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fast product is off by nearly its bound, in the direction that the row says."""
 
-    def product(queries: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        def fast(vectors: np.ndarray) -> np.ndarray:
+    def product(queries: np.ndarray) -> Callable[[np.ndarray, np.ndarray], None]:
+        def fast(vectors: np.ndarray, scores: np.ndarray) -> None:
             wide = vectors.astype(np.float64)
-            return wide @ queries.T.astype(np.float64) + ERROR * np.sign(wide[:, 2:])
+            scores[:] = queries.astype(np.float64) @ wide.T + ERROR * np.sign(wide[:, 2:]).T
 
         return fast
 
@@ -197,8 +204,11 @@ def test_errors_within_the_bound_change_no_ranking(seed: int) -> None:
 def test_a_product_that_is_worse_than_its_bound_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = unit(random_vectors(50, 64))
 
-    def imprecise(queries: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda rows: (rows @ queries.T).astype(np.float16)
+    def imprecise(queries: np.ndarray) -> Callable[[np.ndarray, np.ndarray], None]:
+        def fast(vectors: np.ndarray, scores: np.ndarray) -> None:
+            scores[:] = (queries @ vectors.T).astype(np.float16)
+
+        return fast
 
     monkeypatch.setattr(scan, "fast_product", imprecise)
     with pytest.raises(ImpreciseProduct):
