@@ -21,7 +21,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "loading": "--images 1500 --species 70 --rounds 1",
     "vectors": "--images 1500 --dimension 64 --repeats 1",
     "ranking": "--sizes 2000 --dimension 64 --depth 100 --vectors 6 --rounds 1",
-    "sharding": "--sizes 2000 --dimension 64 --depth 100 --rounds 1 --cold 1 --workers 1,2",
+    "sharding": "--sizes 2000 --dimension 64 --depth 100 --rounds 1 --shards 2",
     "text_search": "--images 1500 --searches 6 --depth 20 --models demo --texts 8",
     "learning": "--sizes 2000 --dimension 64 --rounds 1",
     "serving": "--images 100 --texts 3",

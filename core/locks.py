@@ -35,8 +35,6 @@ _SUBJECTS = {
     "duplicates": 23,
     "import": 24,
     "migrations": 25,
-    "shard": 27,
-    "shard_holders": 28,
     "people": 29,
     "model_in_use": 30,
     "importing": 31,
@@ -76,32 +74,24 @@ def session_lock(key: int) -> Iterator[None]:
 
 def is_locked(key: int) -> bool:
     """Whether a session holds `key` now; this takes it from nobody, also behind a PgBouncer."""
-    return key in _owners()
+    return key in _held()
 
 
 def locked(keys: Collection[int]) -> set[int]:
     """Those of the keys that some session holds now."""
-    return set(keys) & _owners().keys()
+    return set(keys) & _held()
 
 
-def lock_owners(subject: str) -> dict[int, list[int]]:
-    """Return for each number of a subject that is locked now the process ids of the connections
-    that hold it. What is locked belongs to no snapshot: it is seen at once.
-    """
-    first, end = lock_key(subject), lock_key(subject, 1 << 48)
-    return {key - first: pids for key, pids in _owners().items() if first <= key < end}
-
-
-def _owners() -> dict[int, list[int]]:
+def _held() -> set[int]:
     with connection.cursor() as cursor:
         # pg_locks has both halves of a key as unsigned 32-bit integers.
         cursor.execute(
-            "SELECT l.classid::bigint << 32 | l.objid::bigint, array_agg(l.pid) FROM pg_locks l "
+            "SELECT l.classid::bigint << 32 | l.objid::bigint FROM pg_locks l "
             "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
             " AND l.database = (SELECT d.oid FROM pg_database d"
-            "                   WHERE d.datname = current_database()) GROUP BY 1"
+            "                   WHERE d.datname = current_database())"
         )
-        return dict(cursor.fetchall())
+        return {key for (key,) in cursor.fetchall()}
 
 
 def session_lock_try(key: int, *, shared: bool = False) -> bool:

@@ -1,128 +1,139 @@
-"""Rankings by the shards of a model's matrix, each held by a process that may run elsewhere.
+"""Rankings by shards: a Celery worker for each has the matrix of a range of image ids.
 
-Who ranks sends each shard one message in a Celery group and merges the answers. All read the
-database in one exported snapshot, and what the shards hold together is compared with what that
-snapshot counts, so the ranking is bit for bit that of one matrix. Images whose shard doesn't answer
-in time, or that are in none, are ranked by a scan of the database.
+Who ranks sends a message to each shard's queue and merges the answers. All read the database in one
+exported snapshot, and what they looked at together is compared with what that snapshot counts, so
+the ranking is bit for bit that of one matrix. Images whose shard doesn't answer in time, or that
+are in none, are ranked by a scan of the database.
 """
 
 from __future__ import annotations
 
-import base64
+import heapq
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
-from celery import group, signature
+from celery import shared_task
 from celery.exceptions import TimeoutError as NotInTime
-from celery.result import AsyncResult, allow_join_result
-from django.db import connection
-from django.db.models import F
+from celery.result import allow_join_result
+from django.db import connection, transaction
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
 from core.ids import LARGEST_ID
-from core.locks import lock_owners
+from core.parent_death import ending
 from core.sql import repeatable_read
-from extras.sharding.models import RankingShard
 from extras.sharding.settings import shard_settings
+from retrieval.corpus.models import ImageTakedown
+from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.building import MatrixRefused, pack
 from retrieval.ranking.corpus_filter import CorpusFilter
+from retrieval.ranking.current import current_matrix
+from retrieval.ranking.files import MatrixUnusable, open_matrix
+from retrieval.ranking.matrices import should_repack
 from retrieval.ranking.rankers import Ranker, Scan
 from retrieval.ranking.reading import Span, id_range_condition, partition_name
-from retrieval.ranking.scan import Halves, Rows, ScoredImage, Scores, sort_by_score
+from retrieval.ranking.scan import Halves, ImpreciseProduct, ScoredImage, rows_of
+from retrieval.ranking.selectors import rank_by_matrix
 
 logger = logging.getLogger(__name__)
 
-RANK: Final = "sharding.rank_shard"
-CHECK: Final = "sharding.check_shard"
+REST_SECONDS: Final = 30.0
+"""How long a process leaves a shard alone that didn't answer it."""
 _PLACES_AT_ONCE: Final = 1 << 20
 """Places of all queries in one answer, which is a text in Redis."""
-_QUERIES_AT_ONCE: Final = 256
-# Between two looks for a shard that has gone to another process.
-_PATIENCE: Final = 0.5
+
+Answer = tuple[int, int, list[list[ScoredImage]]]
+"""Of some images: how many embeddings, the sum of their marks, and the places for each query."""
+
+_resting: dict[tuple[int, int], float] = {}
 
 
 class ShardsUnusable(Exception):
     """The shards can't rank, so the database must; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a shard has for each query, and how many embeddings it looked at."""
-
-    embedded: int
-    fingerprint: int
-    lists: list[tuple[Rows, Scores]]
-
-    def message(self) -> dict[str, Any]:
-        """The answer as the result of a task."""
-        ids, scores = map(np.concatenate, zip(*self.lists, strict=True))
-        return {
-            "embedded": self.embedded,
-            "fingerprint": self.fingerprint,
-            "lengths": [len(ids) for ids, _ in self.lists],
-            "ids": text_of(ids),
-            "scores": text_of(scores),
-        }
-
-    @classmethod
-    def read(cls, message: dict[str, Any]) -> Answer:
-        """The answer that a task's result holds."""
-        ends = np.cumsum(message["lengths"])[:-1]
-        ids = np.split(array_of(message["ids"], np.int64), ends)
-        scores = np.split(array_of(message["scores"], np.float64), ends)
-        lists = list(zip(ids, scores, strict=True))
-        return cls(message["embedded"], message["fingerprint"], lists)
+def span_of(shard: int) -> Span:
+    """The range of a shard's images; the last has all that are behind the others."""
+    size = shard_settings.RANKING_SHARD_IMAGES
+    is_last = shard + 1 == shard_settings.RANKING_SHARDS
+    return Span(shard * size, LARGEST_ID if is_last else (shard + 1) * size - 1)
 
 
-def text_of(values: np.ndarray) -> str:
-    """An array's bytes for a message."""
-    return base64.b64encode(values.tobytes()).decode()
+@shared_task(ignore_result=False, acks_late=False, throws=(MatrixUnusable, ImpreciseProduct))
+def rank_shard(
+    *, shard: int, model: int, moment: str, queries: bytes, limit: int, behind: Any, **narrowed: Any
+) -> Answer:
+    """Rank a shard's images in the snapshot `moment` for queries, halves (q, d) as bytes, by the
+    fields of a filter. Raises MatrixUnusable or ImpreciseProduct.
+    """
+    known, repack = EmbeddingModel.objects.get(pk=model), True
+    halves = np.frombuffer(queries, np.float16).reshape(-1, known.dimension)
+    corpus_filter = replace(CorpusFilter(**narrowed), images=span_of(shard))
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute("SET TRANSACTION SNAPSHOT %s", [moment])
+            lists, current = rank_by_matrix(known, halves, limit, corpus_filter, behind)
+        repack = should_repack(current.lag, current.mapped.manifest.rows)
+    finally:
+        if repack:
+            _send(pack_shard, shard, {"model": model, "compare": False})
+    return current.state.embedded, current.state.fingerprint, lists
 
 
-def array_of(text: str, kind: type) -> np.ndarray:
-    """The array (n,) of a message."""
-    return np.frombuffer(base64.b64decode(text), kind)
+@shared_task(throws=(MatrixRefused,))
+def pack_shard(*, shard: int, model: int, compare: bool) -> None:
+    """Update a shard's matrix. It is read anew where it holds images that were taken down or, if
+    asked to compare, other embeddings than the database.
+    """
+    known, images = EmbeddingModel.objects.get(pk=model), span_of(shard)
+    read = partial(pack, known, images=images, go_on=lambda rows, total: not ending())
+    read(rebuild=_must_rebuild(known, images, compare=compare))
+    # An image may have been taken down after its vector was read.
+    if _must_rebuild(known, images):
+        read(rebuild=True)
 
 
-def places_of(lists: Sequence[Sequence[ScoredImage]]) -> list[tuple[Rows, Scores]]:
-    """Rankings as the image ids (n,) and the scores (n,) of each."""
-    return [
-        (np.array([one[0] for one in found], np.int64), np.array([one[1] for one in found]))
-        for found in lists
-    ]
+def _must_rebuild(model: EmbeddingModel, images: Span, *, compare: bool = False) -> bool:
+    try:
+        taken_down = ImageTakedown.objects.filter(image__pk__range=images).values_list("pk")
+        if len(rows_of(open_matrix(model, images).parts, np.array(taken_down, np.int64))):
+            return True
+        if not compare:
+            return False
+        with repeatable_read():
+            state = current_matrix(model, corpus_filter=CorpusFilter(images=images)).state
+            return (state.embedded, state.fingerprint) != _embeddings_in(model, images)
+    except MatrixUnusable:
+        return False  # It is packed anew where that is needed.
 
 
-def queue_of(shard: RankingShard) -> str:
-    """The queue of a shard's messages."""
-    return f"rank.{shard.model.identity}.{shard.first_image}-{shard.last_image}"
+def packing_request(
+    *, model: EmbeddingModel | None = None, compare: bool = False, **_: Any
+) -> None:
+    """Have all shards of this model, or of each, take in what is new or was taken down, after the
+    present transaction.
+    """
+    for one in embedded_models() if model is None else [model]:
+        for shard in range(shard_settings.RANKING_SHARDS):
+            send = partial(_send, pack_shard, shard, {"model": one.pk, "compare": compare})
+            transaction.on_commit(send, robust=True)
 
 
-def span_of(shard: RankingShard) -> Span:
-    """The range of a shard's images."""
-    return Span(shard.first_image, shard.last_image)
+def _send(task: Any, shard: int, told: dict[str, Any], **options: Any) -> Any:
+    """Put a message into the queue that a shard's worker alone takes from."""
+    return task.apply_async(kwargs=told | {"shard": shard}, queue=f"ranking.{shard}", **options)
 
 
-def shards_as_cut() -> Any:
-    """The shards (a query set) of the size that is set now."""
-    return RankingShard.objects.filter(
-        last_image=F("first_image") + shard_settings.RANKING_SHARD_IMAGES - 1
-    ).select_related("model")
-
-
-def shards_ready(model: EmbeddingModel) -> bool:
-    """Whether each of the model's shards is held by a process."""
-    shards = list(shards_as_cut().filter(model=model))
-    owners = lock_owners("shard")
-    return bool(shards) and all(shard.worker and shard.pk in owners for shard in shards)
-
-
-def rank_by_shards(
+def _rank_by_shards(
     model: EmbeddingModel,
     queries: Halves,
     limit: int | None,
@@ -130,40 +141,28 @@ def rank_by_shards(
     behind: tuple[float, int] | None,
     scan: Scan,
 ) -> list[list[ScoredImage]] | None:
-    """Return the rankings by the model's shards; None if they can't rank.
-
-    `scan` ranks a query (d,) within a filter by the database.
-    """
-    # What was never packed yet is not waited for.
-    shards = list(shards_as_cut().filter(model=model).exclude(worker=""))
     lists: list[list[ScoredImage]] = []
+    told = {"model": model.pk, "limit": limit, "behind": behind} | asdict(corpus_filter)
     try:
         if limit is None or limit > _PLACES_AT_ONCE:
             raise ShardsUnusable("so many places are not sent")
-        if not set(lock_owners("shard")) & {shard.pk for shard in shards}:
-            raise ShardsUnusable("no process holds one")
-        size = max(1, min(_QUERIES_AT_ONCE, _PLACES_AT_ONCE // limit))
-        with _moment(model) as (moment, embedded, fingerprint):
-            for start in range(0, len(queries), size):
-                some = queries[start : start + size]
-                question = {
-                    "model": model.pk,
-                    "moment": moment,
-                    "queries": text_of(some),
-                    "limit": limit,
-                    "species_ids": [*(corpus_filter.species_ids or ())],
-                    "created_before": corpus_filter.created_before,
-                    "corpus_at": corpus_filter.corpus_at,
-                    "behind": behind,
-                }
-                answers = _answers(shards, question)
-                gaps = _gaps([span_of(shard) for shard in shards if shard.pk in answers])
-                found = [*answers.values(), *_scanned(model, some, corpus_filter, gaps, scan)]
-                held = sum(one.embedded for one in found), sum(one.fingerprint for one in found)
-                if held != (embedded, fingerprint):
-                    _send(shards, CHECK, {})
-                    raise ShardsUnusable("they hold other embeddings than the database")
-                lists += merged(found, limit)
+        size = max(1, _PLACES_AT_ONCE // limit)
+        with _moment(model) as (moment, counted):
+            for some in (queries[n : n + size] for n in range(0, len(queries), size)):
+                answers = _answers(model, told | {"moment": moment, "queries": some.tobytes()})
+                for shard in {*range(shard_settings.RANKING_SHARDS)} - {*answers}:
+                    part = replace(corpus_filter, images=span_of(shard))
+                    places = [scan(query, part) for query in some]
+                    answers[shard] = *_embeddings_in(model, span_of(shard)), places
+                embedded, fingerprints, ranked = zip(*answers.values(), strict=True)
+                if (sum(embedded), sum(fingerprints)) != counted:
+                    logger.warning("Shards of %s hold other embeddings than the database", model)
+                    packing_request(model=model, compare=True)
+                    _rest(model, answers)
+                    return None
+                for own in zip(*ranked, strict=True):
+                    merged = heapq.merge(*own, key=lambda place: (-place[1], place[0]))
+                    lists.append([(image, score) for image, score in islice(merged, limit)])
     # Celery raises a RuntimeError where it has tried in vain to connect.
     except (ShardsUnusable, BrokerError, RedisError, RuntimeError) as error:
         logger.warning("The database ranks, not the shards of %s: %s", model, error)
@@ -171,21 +170,10 @@ def rank_by_shards(
     return lists
 
 
-def merged(answers: Sequence[Answer], limit: int) -> list[list[ScoredImage]]:
-    """The first `limit` places of all answers, for each query."""
-    lists = []
-    for own in zip(*(one.lists for one in answers), strict=True):
-        ids, scores = map(np.concatenate, zip(*own, strict=True))
-        lists.append(sort_by_score(ids, scores, limit=limit))
-    return lists
-
-
 @contextmanager
-def _moment(model: EmbeddingModel) -> Iterator[tuple[str, int, int]]:
-    """A snapshot that others can read in until the block ends, the number of the model's embeddings
-    in it, and the sum of their marks.
-
-    Raises ShardsUnusable in a transaction that can't give one.
+def _moment(model: EmbeddingModel) -> Iterator[tuple[str, tuple[int, int]]]:
+    """A snapshot that others can read in until the block ends, with the number of the model's
+    embeddings in it and the sum of their marks. Raises ShardsUnusable.
     """
     if any(connection.savepoint_ids):
         raise ShardsUnusable("a savepoint has no snapshot for others")
@@ -200,97 +188,55 @@ def _moment(model: EmbeddingModel) -> Iterator[tuple[str, int, int]]:
             isolation, moment, embedded, fingerprint = cursor.fetchone()
         if isolation != "repeatable read":
             raise ShardsUnusable("the transaction has no single snapshot")
-        yield moment, int(embedded), int(fingerprint)
+        yield moment, (int(embedded), int(fingerprint))
 
 
-def _answers(shards: Sequence[RankingShard], question: dict[str, Any]) -> dict[int, Answer]:
-    """The answers of the shards that give one in time, by the shard's key."""
-    deadline = time.monotonic() + shard_settings.RANKING_SHARD_SECONDS
-    answers: dict[int, Answer] = {}
+def _answers(model: EmbeddingModel, told: dict[str, Any]) -> dict[int, Answer]:
+    """The answers of the shards that give one in time."""
+    seconds, answers = shard_settings.RANKING_SHARD_SECONDS, dict[int, Answer]()
+    deadline = time.monotonic() + seconds
+    sent = {shard: _send(rank_shard, shard, told, expires=seconds) for shard in _asked(model)}
     with allow_join_result():
-        owners = lock_owners("shard")
-        waiting = _send(shards, RANK, question)
-        while waiting and (left := deadline - time.monotonic()) > 0:
-            pk, result = next(iter(waiting.items()))
+        for shard, result in sent.items():
             try:
-                found = result.get(timeout=min(_PATIENCE, left), propagate=False)
-            except NotInTime:
-                now = lock_owners("shard")
-                # Who was killed has taken its message along; one that nobody took is waiting.
-                moved = {one for one in owners if now.get(one, owners[one]) != owners[one]}
-                again = [shard for shard in shards if shard.pk in moved & set(waiting)]
-                waiting |= _send(again, RANK, question)
-                waiting[pk] = waiting.pop(pk)
-                owners |= now
-                continue
-            del waiting[pk]
+                # Celery takes 0 for no limit.
+                left = max(0.01, deadline - time.monotonic())
+                answer = result.get(timeout=left, propagate=False)
+            except NotInTime as error:
+                answer = error
             result.forget()
-            if isinstance(found, dict):
-                answers[pk] = Answer.read(found)
+            if isinstance(answer, Exception):
+                logger.warning("The database ranks for shard %s of %s: %s", shard, model, answer)
+                _rest(model, [shard])
             else:
-                logger.warning("Shard %s doesn't rank: %s", pk, found)
-    for pk in waiting:
-        logger.warning("Shard %s doesn't answer in time", pk)
+                answers[shard] = answer
     return answers
 
 
-def _send(
-    shards: Sequence[RankingShard], task: str, question: dict[str, Any]
-) -> dict[int, AsyncResult]:
-    """Send each shard's holder a message; the results by the shard's key."""
-    messages = [
-        signature(
-            task,
-            kwargs=question | {"images": span_of(shard), "shard": shard.pk},
-            queue=queue_of(shard),
-            expires=shard_settings.RANKING_SHARD_SECONDS,
-            ignore_result=task != RANK,
-        )
-        for shard in shards
-    ]
-    sent = group(messages).apply_async().results if messages else []
-    return dict(zip((shard.pk for shard in shards), sent, strict=True))
-
-
-def _gaps(covered: Sequence[Span]) -> list[Span]:
-    """The ranges of image ids between these."""
-    gaps, first = [], -LARGEST_ID - 1
-    for span in sorted(covered):
-        if span.first > first:
-            gaps.append(Span(first, span.first - 1))
-        first = span.last + 1
-    if first <= LARGEST_ID:
-        gaps.append(Span(first, LARGEST_ID))
-    return gaps
-
-
-def _scanned(
-    model: EmbeddingModel,
-    queries: Halves,
-    corpus_filter: CorpusFilter,
-    gaps: Sequence[Span],
-    scan: Scan,
-) -> Iterator[Answer]:
-    """What the database has in these ranges."""
-    for gap in gaps:
-        embedded, fingerprint = embeddings_in(model, gap)
-        if embedded:
-            lists = [scan(query, replace(corpus_filter, images=gap)) for query in queries]
-            yield Answer(embedded, fingerprint, places_of(lists))
-
-
-def embeddings_in(model: EmbeddingModel, images: Span) -> tuple[int, int]:
+def _embeddings_in(model: EmbeddingModel, images: Span) -> tuple[int, int]:
     """How many embeddings of these images the database has, and the sum of their marks."""
     inside, span = id_range_condition(images)
+    marks = "coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0)::text"
+    table = partition_name(model)
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*),"
-            " coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0)::text"
-            f" FROM {partition_name(model)} e WHERE true{inside}",
-            span,
-        )
+        cursor.execute(f"SELECT count(*), {marks} FROM {table} e WHERE true{inside}", span)
         embedded, fingerprint = cursor.fetchone()
     return int(embedded), int(fingerprint)
 
 
-SHARDS: Final = Ranker(is_ready=shards_ready, rank=rank_by_shards)
+def _asked(model: EmbeddingModel) -> list[int]:
+    """The shards, without those that rest."""
+    shards, now = range(shard_settings.RANKING_SHARDS), time.monotonic()
+    return [shard for shard in shards if _resting.get((model.pk, shard), now) <= now]
+
+
+def _rest(model: EmbeddingModel, shards: Iterable[int]) -> None:
+    until = time.monotonic() + REST_SECONDS
+    _resting.update({(model.pk, shard): until for shard in shards})
+
+
+def _is_ready(model: EmbeddingModel) -> bool:
+    return len(_asked(model)) == int(shard_settings.RANKING_SHARDS)
+
+
+SHARDS: Final = Ranker(is_ready=_is_ready, rank=_rank_by_shards)

@@ -64,15 +64,16 @@ def test_without_extras_nothing_of_them_is_there() -> None:
     assert without["lists"] == [0] * 12
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
-        "add_context", "evaluate_species", "find_duplicates", "hold_shards", "import_boxes",
-        "import_lookalikes", "propose_faces", "propose_lookalikes", "shards", "simulate",
-        "train_context",
+        "add_context", "evaluate_species", "find_duplicates", "import_boxes", "import_lookalikes",
+        "propose_faces", "propose_lookalikes", "simulate", "train_context",
     ]  # fmt: skip
     assert with_all["lists"] == [7, *[1] * 11]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {
         "find_duplicates", "simulate", "species_task",
     }  # fmt: skip
-    own = {"BOX_SECOND_OPINION", "RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS"}
+    own = {
+        "BOX_SECOND_OPINION", "RANKING_SHARDS", "RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS",
+    }  # fmt: skip
     assert {*with_all["settings"]} - {*without["settings"]} == own
     assert {*with_all["formats"]} - {*without["formats"]} == {"boxes", "nature"}
     assert with_all["formats"][-1] == "datasheet"

@@ -22,7 +22,7 @@ SAYS = {
     "loading": ("The same once more",),
     "vectors": ("`export_embeddings` of a fifth", "equal to the files, bit for bit."),
     "ranking": ("A genus, 2,500 images", "6 queries at once"),
-    "sharding": ("| 2 ", "merging 100 places of each of 8 shards", "the same bit for bit."),
+    "sharding": ("| 2,000  | 2 ", "the same bit for bit."),
     "text_search": ("HNSW of the vectors", "HNSW of the signs"),
     "learning": ("× bare product", "| 500 "),
     "serving": ("| demo ", "A web process"),

@@ -10,7 +10,7 @@ from core.commands.progress import Progress
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import pack, verify_matrix
-from retrieval.ranking.files import folder_of
+from retrieval.ranking.files import Manifest, folder_of
 
 
 class Command(ServiceCommand):
@@ -57,8 +57,12 @@ class Command(ServiceCommand):
         return True
 
     def _check(self, model: EmbeddingModel, options: dict[str, Any]) -> bool:
-        with Progress("embeddings compared", quiet=options["verbosity"] < 1) as show:
-            faults = verify_matrix(model, show)
+        # A folder in the matrix's is the matrix of some of the images, by an extra.
+        parts = [Manifest.load(folder) for folder in folder_of(model).glob("*/")]
+        faults = []
+        for images in [part.images for part in parts if part] or [None]:
+            with Progress("embeddings compared", quiet=options["verbosity"] < 1) as show:
+                faults += verify_matrix(model, show, images)
         for fault in faults:
             self.stdout.write(f"{model}: {fault}")
         if not faults and options["verbosity"]:
