@@ -97,6 +97,8 @@ def _measure(folder: Path, call: harness.Call, images: int, options: Any) -> tup
 @contextmanager
 def _workers(var: Path, shards: int) -> Iterator[None]:
     """The worker of each shard, as a service starts it."""
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "annotator.settings"}
+    environment.pop("DATABASE_URL", None)
     started = [
         subprocess.Popen(
             [
@@ -105,7 +107,7 @@ def _workers(var: Path, shards: int) -> Iterator[None]:
                 *("--pool", "threads", "--without-gossip", "--without-mingle"),
             ],
             cwd=ROOT,
-            env={**os.environ, "VAR_DIR": str(var), "LOG_LEVEL": "ERROR"},
+            env={**environment, "VAR_DIR": str(var), "LOG_LEVEL": "ERROR"},
             stdout=sys.stderr,
         )
         for shard in range(shards)

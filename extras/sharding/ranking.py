@@ -41,7 +41,7 @@ from retrieval.ranking.matrices import should_repack
 from retrieval.ranking.rankers import Ranker, Scan
 from retrieval.ranking.reading import Span, id_range_condition, partition_name
 from retrieval.ranking.scan import Halves, ImpreciseProduct, ScoredImage, rows_of
-from retrieval.ranking.selectors import rank_by_matrix
+from retrieval.ranking.selectors import QUERIES_AT_ONCE, rank_by_matrix
 
 logger = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ def _rank_by_shards(
     try:
         if limit is None or limit > _PLACES_AT_ONCE:
             raise ShardsUnusable("so many places are not sent")
-        size = max(1, _PLACES_AT_ONCE // limit)
+        size = max(1, min(QUERIES_AT_ONCE, _PLACES_AT_ONCE // limit))
         with _moment(model) as (moment, counted):
             for some in (queries[n : n + size] for n in range(0, len(queries), size)):
                 answers = _answers(model, told | {"moment": moment, "queries": some.tobytes()})
