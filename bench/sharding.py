@@ -56,7 +56,7 @@ def main(options: Any) -> tuple[bool, list[str]]:
         f"{options.depth:,} images, from memory; the medians of {options.rounds} rounds. The time "
         "through shards is that of the whole function with all of its SQL and messages; that of a "
         "shard without vectors is of shards that hold no more embeddings than they answer, by the "
-        "shards.",
+        "shards. Workers that share the cores of one machine can't be faster than one process.",
         harness.table(HEAD, rows),
         f"All lists are {'the same bit for bit.' if same else '**not the same.**'}",
     ]
