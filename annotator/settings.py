@@ -74,10 +74,16 @@ EMBEDDING_COMPILE = env.choice(
 # torch is imported.
 os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 IMAGE_MAX_PIXELS = env.number("IMAGE_MAX_PIXELS", 178_956_970, minimum=1)
-# Of images that stay where they are; a 256th is the largest file that is kept.
+# Of files that are made to show images; an eighth is the largest that is kept.
 THUMBNAIL_CACHE_BYTES = env.number(
     "THUMBNAIL_CACHE_BYTES", 5 * 2**30, minimum=256 * 2**20, maximum=2**60
 )
+# Under which the web server in front sends these files, as /kept-images/.
+IMAGE_REDIRECT = env.text("IMAGE_REDIRECT")
+if IMAGE_REDIRECT and not (IMAGE_REDIRECT.startswith("/") and IMAGE_REDIRECT.endswith("/")):
+    raise BadSetting(
+        f"IMAGE_REDIRECT={IMAGE_REDIRECT}: begin and end it with a slash, as /kept-images/."
+    )
 S3_ENDPOINT_URL = env.address(
     "S3_ENDPOINT_URL", "", schemes=("https", "http"), example="https://s3.example.org"
 )
@@ -203,6 +209,7 @@ MIDDLEWARE = [
     "annotator.web.metrics.MetricsMiddleware",
     "annotator.web.middleware.LoopbackSecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "retrieval.images.middleware.SignedImages",
     "annotator.web.middleware.PrivateMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -38,6 +38,7 @@ _SUBJECTS = {
     "people": 29,
     "model_in_use": 30,
     "importing": 31,
+    "shown": 32,
 }
 
 

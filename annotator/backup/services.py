@@ -40,6 +40,7 @@ from core.errors import Conflict
 from core.files import is_below, whole_file
 from core.locks import lock_key, try_session_lock
 from core.sql import repeatable_read
+from retrieval.corpus.shown import cache_folder
 
 DUMP_OPTIONS: Final = ("--format=custom", "--compress=gzip:1", "--no-owner", "--no-privileges")
 RESTORE_OPTIONS: Final = (
@@ -191,6 +192,8 @@ def backup_restore(path: Path | str, *, report: Report = lambda files: None) -> 
     archive_verify(path)
     marker = Path(settings.VAR_DIR) / RESTORING
     marker.touch()
+    # The files of images that the database of an earlier moment knows as withdrawn.
+    shutil.rmtree(cache_folder(), ignore_errors=True)
     reader = members(path)
     count = 0
     for member in reader:

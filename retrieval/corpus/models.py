@@ -10,6 +10,8 @@ from django.contrib.postgres.indexes import BrinIndex, GinIndex
 from django.db import models
 from django.db.models.functions import Now
 
+from retrieval.corpus.addresses import signed
+
 
 class Species(models.Model):
     """A taxon at species rank with its lineage."""
@@ -220,13 +222,13 @@ class Image(models.Model):
 
     @property
     def url(self) -> str:
-        """Address of the image for display, upright RGB; changes with the version."""
-        return f"/images/{self.id}/{self.version}.jpg"
+        """Address of the image for display, upright RGB; changes with the version. Signed."""
+        return signed(f"/images/{self.id}/{self.version}.jpg")
 
     @property
     def thumbnail_url(self) -> str:
-        """Address of the thumbnail; changes with the version."""
-        return f"/images/{self.id}/{self.version}-thumb.jpg"
+        """Address of the thumbnail; changes with the version. Signed."""
+        return signed(f"/images/{self.id}/{self.version}-thumb.jpg")
 
 
 class CorpusCount(models.Model):

@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Image, ImageTakedown, ImageWithdrawal
+from retrieval.corpus.shown import shown_files_remove
 from retrieval.flags.models import ImageFlag
 
 LONGEST_NOTE: Final = 1000
@@ -71,13 +72,15 @@ def image_withdraw(*, image: Image, by: Any, note: str = "") -> ImageWithdrawal:
     may be an earlier one that is in force.
 
     Search, new lists and new releases leave the image out from this moment; frozen lists keep its
-    row, and its judgments stay. Raises Image.DoesNotExist for a deleted image.
+    row, and its judgments stay. The files by which signed addresses showed it are deleted. Raises
+    Image.DoesNotExist for a deleted image.
     """
     transaction_lock(_LOCK, shared=True)
     _image_lock(image)
     withdrawal = ImageWithdrawal.objects.filter(image=image, restored_at=None).first()
     if withdrawal is not None:
         return withdrawal
+    shown_files_remove(image.pk)
     moment = _now()
     _open_flags(image).update(state=ImageFlag.State.UPHELD, decided_by=by, decided_at=moment)
     return ImageWithdrawal.objects.create(

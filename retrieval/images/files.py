@@ -9,13 +9,14 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
 from django.conf import settings
 
+from core.file_cache import cached, forget
 from core.storage import is_shared
 from retrieval.corpus.models import Image, ImageRoot
+from retrieval.corpus.shown import cache_folder
 from retrieval.images.decoding import (
     DISPLAY_SIDE,
     THUMBNAIL_SIDE,
@@ -41,7 +42,6 @@ from retrieval.images.storage import (
     source_read,
     thumbnail_read,
 )
-from retrieval.images.thumbnails import cached, forget
 
 __all__ = [
     "ImageChanged",
@@ -166,7 +166,7 @@ def copies_remove(ref: ImageRef) -> None:
         return
     for kind in ("display", "thumbnail"):
         key = _cache_key(_files_at(ref.root_id), ref, kind)
-        forget(_thumbnails(), key=key)
+        forget(cache_folder(), key=key)
 
 
 def _from_pixels(data: bytes, at_least: int, use: Callable[[DecodedImage], _T]) -> _T:
@@ -202,12 +202,8 @@ def _cached(
 ) -> BinaryIO:
     """Open the cached thumbnail or display copy of an image at a root, made on first use."""
     key = _cache_key(files, ref, kind)
-    data = cached(_thumbnails(), limit=settings.THUMBNAIL_CACHE_BYTES, key=key, make=make)
+    data = cached(cache_folder(), limit=settings.THUMBNAIL_CACHE_BYTES, key=key, make=make)
     return io.BytesIO(_public(data))
-
-
-def _thumbnails() -> Path:
-    return Path(settings.VAR_DIR) / "thumbnails"
 
 
 def _cache_key(files: RootFiles, ref: ImageRef, kind: str) -> str:

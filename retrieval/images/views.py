@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
@@ -18,8 +18,10 @@ from rest_framework.settings import api_settings
 from core.access import Role, names_hidden_from, require_role, role_of
 from core.registries import IMAGE_PANELS, cards
 from core.world_map import place_dot
+from retrieval.corpus.addresses import is_signed
 from retrieval.corpus.models import Image
 from retrieval.corpus.places import hide_places
+from retrieval.corpus.shown import shown_file_write
 from retrieval.flags.selectors import flag_reviews, image_visible_to, images_visible_to
 from retrieval.flags.serializers import FlagSerializer
 from retrieval.images.files import (
@@ -71,7 +73,9 @@ def _map_of(image: Image) -> str:
 def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
     """Serve an image or its thumbnail as a JPEG; `version` is as in `Image.url`.
 
-    The address contains the content's version, so that browsers can cache it. 404 for another
+    The address contains the content's version, so that browsers can cache it. Its signature shows
+    an image of the corpus to whoever has it: here for the first time, then `SignedImages` sends the
+    file that is kept. Without a valid signature the person has to be logged in. 404 for another
     version, for a missing file and, to annotators, for a withdrawn image, which may hold personal
     data; 503 if the image's root doesn't answer. The version "thumb" redirects to the present
     thumbnail.
@@ -80,18 +84,21 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
     program's request: a log-in page there would replace the CSRF cookie, so that the log-in form
     in another tab would fail.
     """
-    try:
-        user = _user(request)
-    except AuthenticationFailed as error:
-        return _text(str(error.detail), status=401)
-    if user is None:
-        if "text/html" in request.headers.get("Accept", ""):
-            return redirect_to_login(request.get_full_path())
-        return _text("Log in to see images.", status=401)
-    match = _VERSION.fullmatch(version)
-    stored_image = image_visible_to(user, pk)
+    signed = is_signed(request.path_info, request.GET.get("signature", ""))
+    stored_image = image_visible_to(None, pk) if signed else None
+    if stored_image is None:
+        try:
+            user = _user(request)
+        except AuthenticationFailed as error:
+            return _text(str(error.detail), status=401)
+        if user is None:
+            if "text/html" in request.headers.get("Accept", ""):
+                return redirect_to_login(request.get_full_path())
+            return _text("Log in to see images.", status=401)
+        stored_image = image_visible_to(user, pk)
     if stored_image and version == "thumb":
         return redirect(stored_image.thumbnail_url)
+    match = _VERSION.fullmatch(version)
     if not match or stored_image is None or match["content"] != stored_image.version:
         raise Http404("There is no such image.")
     ref = ImageRef.of(stored_image)
@@ -102,6 +109,13 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
         return _text(str(error), status=503)
     except ImageGone as error:
         return _text(str(error), status=404)
+    shown_file_write(pk, version, file.read())
+    file.seek(0)
+    return jpeg_response(pk, version, file)
+
+
+def jpeg_response(pk: int, version: str, file: BinaryIO) -> HttpResponseBase:
+    """An image's file, which is closed after it."""
     response = FileResponse(file, content_type="image/jpeg", filename=f"{pk}-{version}.jpg")
     response["Cache-Control"] = "private, max-age=31536000, immutable"
     response["X-Content-Type-Options"] = "nosniff"

@@ -15,6 +15,7 @@ from core.jobs.models import Job
 from core.jobs.services import job_advance, job_get_or_create
 from core.locks import is_locked, lock_key, transaction_lock
 from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.corpus.shown import shown_files_remove
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.models import ImageFlag
 from retrieval.images.files import ImageRef, copies_remove
@@ -97,6 +98,8 @@ def _remove(job: Job, dataset: str) -> bool:
             if problem := removal_problem(dataset, ids):
                 raise JobFailed(problem)
             images_removed.send(sender=None, image_ids=ids)
+            for pk in ids:
+                shown_files_remove(pk)
             for model in (Embedding, ImageFlag, ImageWithdrawal):
                 model._default_manager.filter(image__in=ids).delete()
             # Not by Django's cascade: what else names an image has the database refuse.

@@ -30,6 +30,7 @@ from annotator.processes import worker
 from evaluation.runs.models import Run
 from releases.models import Release
 from retrieval.corpus.models import Image
+from retrieval.corpus.shown import cache_folder
 from retrieval.images.storage import stored_paths
 from tests import ROOT
 from tests.annotator.beside import ask, database_beside, working_on
@@ -133,8 +134,13 @@ def test_what_is_written_meanwhile_is_not_in_it(
     backup_write(tmp_path / "a.tar", report=delete)
     assert not Image.objects.exists()
     with another_place(tmp_path / "restored"):
+        # Of an image that may have been withdrawn then.
+        kept = cache_folder() / "01/01-1-abcdef01.jpg"
+        kept.parent.mkdir(parents=True)
+        kept.touch()
         call_command("restore", str(tmp_path / "a.tar"), quiet=True)
         assert Image.objects.count() == count
+        assert not kept.exists()
 
 
 def test_damage_is_found_and_nothing_of_it_restored(

@@ -24,6 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from annotator.models import Backup
 from core.jobs.models import Job
+from retrieval.corpus.shown import cache_folder
 from tests import ROOT
 from tests.annotator.test_docker import OTHERS, variables_read
 from tests.processes import database_url, free_port, wait_for
@@ -177,3 +178,13 @@ def test_a_restart_of_gunicorn_loses_no_request(tmp_path: Path) -> None:
         listening.close()
         gunicorn.terminate()
         gunicorn.wait(30)
+
+
+@pytest.mark.parametrize("name", ["nginx.conf", "Caddyfile"])
+def test_the_web_server_in_front_sends_the_files_that_the_application_names(name: str) -> None:
+    text = (DEPLOY / name).read_text()
+    [address] = set(re.findall(r"IMAGE_REDIRECT=(\S+)", text))
+    assert address == "/kept-images/"
+    assert len(re.findall(re.escape(address.rstrip("/")), text)) == 2
+    assert f"/srv/inquire/{cache_folder().name}" in text
+    assert {"IMAGE_REDIRECT", "TRUST_PROXY"} <= variables_read()

@@ -61,6 +61,7 @@ def test_a_wrong_value_is_named_and_no_password_repeated(tmp_path, monkeypatch):
         ("DATABASE_URL", "postgres://[/x", f"DATABASE_URL: {address}postgres://"),
         ("DATABASE_URL", "postgres://user:hunter2@host/", "DATABASE_URL names no database"),
         ("CELERY_BROKER_URL", "redis://host:a", f"CELERY_BROKER_URL: {address}redis://"),
+        ("IMAGE_REDIRECT", "kept/", "IMAGE_REDIRECT=kept/: begin and end it with a slash"),
         ("S3_ENDPOINT_URL", "nonsense", f"S3_ENDPOINT_URL: {address}https://"),
     ):
         with monkeypatch.context() as patch, pytest.raises(BadSetting) as refused:

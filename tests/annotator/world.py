@@ -79,7 +79,7 @@ class World:
             "images": {
                 "pk": self.image.pk,
                 "flag": self.flag.pk,
-                "version": self.image.url.rpartition("/")[2].removesuffix(".jpg"),
+                "version": self.image.url.rpartition("/")[2].partition(".jpg")[0],
             },
             "species": {"pk": self.species.pk},
             "look-alikes": {
@@ -107,7 +107,7 @@ class World:
     @property
     def addresses(self) -> list[str]:
         """The address of each route, of something that is there, and of a thumbnail."""
-        found = [self.image.thumbnail_url[1:]]
+        found = [self.image.thumbnail_url[1:].partition("?")[0]]
         for route in routes():
             # Whatever else is asked of the admin site, and pages that no model of ours has.
             if route in {"admin/{url}", "admin/r/{content_type_id}/{object_id}/"}:

@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from labeling.queries.models import Query
 from labeling.studio.candidates import candidates_at
+from retrieval.corpus.addresses import signed
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
 from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
@@ -42,8 +43,8 @@ def test_everything_that_is_told_of_a_candidate(toy_model, open_query, annotator
         "rank": 1,
         "score": 1.0,
         "image": FIRST_ID,
-        "url": "/images/1001/00000000.jpg",
-        "thumbnail_url": "/images/1001/00000000-thumb.jpg",
+        "url": signed("/images/1001/00000000.jpg"),
+        "thumbnail_url": signed("/images/1001/00000000-thumb.jpg"),
         "width": 4,
         "height": 3,
         "species": {"id": image.species_id, "scientific_name": "Bufo bufo", "common_name": ""},

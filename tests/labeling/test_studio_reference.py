@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 from core.registries import CONFUSIONS
 from labeling.lifecycle.examples import MOST_PINNED
 from labeling.queries.models import Query, QueryExample
+from retrieval.corpus.addresses import signed
 from retrieval.corpus.models import ImageWithdrawal, Species, SpeciesName
 from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
 
@@ -24,8 +25,8 @@ def urls(number: int) -> dict[str, Any]:
     start = f"/images/{FIRST_ID + number}/{number:064x}"[:21]
     return {
         "image": FIRST_ID + number,
-        "url": f"{start}.jpg",
-        "thumbnail_url": f"{start}-thumb.jpg",
+        "url": signed(f"{start}.jpg"),
+        "thumbnail_url": signed(f"{start}-thumb.jpg"),
     }
 
 

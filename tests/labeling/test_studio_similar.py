@@ -11,6 +11,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from labeling.queries.models import Query
+from retrieval.corpus.addresses import signed
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.embedding.models import Embedding
 from retrieval.ranking.selectors import ranking_method
@@ -88,8 +89,8 @@ def test_what_is_told_of_each(
     assert score == pytest.approx(1 - 1 / 2048, abs=1e-7)
     assert results[0] == {
         "image": FIRST_ID + 1,
-        "url": f"/images/1002/{1:064x}"[:21] + ".jpg",
-        "thumbnail_url": f"/images/1002/{1:064x}"[:21] + "-thumb.jpg",
+        "url": signed(f"/images/1002/{1:064x}"[:21] + ".jpg"),
+        "thumbnail_url": signed(f"/images/1002/{1:064x}"[:21] + "-thumb.jpg"),
         "width": 4,
         "height": 3,
         "rank": 2,

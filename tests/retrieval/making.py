@@ -26,6 +26,11 @@ def jpeg(colour: Any = "teal", size: tuple[int, int] = (40, 30), **options: Any)
     return encoded(PillowImage.new("RGB", size, colour), "JPEG", **options)
 
 
+def unsigned(address: str) -> str:
+    """An image's address without its signature: only people who are logged in see it."""
+    return address.partition("?")[0]
+
+
 def encoded(image: PillowImage.Image, kind: str, **options: Any) -> bytes:
     """An image's bytes in the format `kind`."""
     target = io.BytesIO()

@@ -204,7 +204,6 @@ def test_addresses_of_images_whose_content_is_unknown(root, tmp_path):
     versions = [image.version for image in rows]
     assert len(set(versions)) == 4
     assert all(len(one) == 8 and set(one) <= set("0123456789abcdef") for one in versions)
-    assert Image.objects.get(pk=1).url == f"/images/1/{versions[0]}.jpg"
-    assert (
-        rooted(5, root, "1.jpg", sha256="ab" * 32).thumbnail_url == "/images/5/abababab-thumb.jpg"
-    )
+    assert Image.objects.get(pk=1).url.startswith(f"/images/1/{versions[0]}.jpg?signature=")
+    known = rooted(5, root, "1.jpg", sha256="ab" * 32)
+    assert known.thumbnail_url.startswith("/images/5/abababab-thumb.jpg?signature=")

@@ -5,7 +5,7 @@ from PIL import Image as PillowImage
 from retrieval.corpus.models import Image
 from retrieval.importing.services import import_images
 from tests.conftest import token_of
-from tests.retrieval.making import coco, encoded
+from tests.retrieval.making import coco, encoded, unsigned
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +33,8 @@ BY_IMG = {"Accept": "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;
 
 
 def test_anonymous_people_get_the_login_page_and_no_bytes(client, images):
-    for address in (images[1].url, images[1].thumbnail_url, "/images/999999999/00000000.jpg"):
+    shown = (unsigned(images[1].url), unsigned(images[1].thumbnail_url))
+    for address in (*shown, "/images/999999999/00000000.jpg"):
         answer = client.get(address, headers=BY_ADDRESS_BAR)
         assert (answer.status_code, answer.content) == (302, b"")
         assert answer.headers["Location"].startswith("/login/?next=/images/")
@@ -41,15 +42,16 @@ def test_anonymous_people_get_the_login_page_and_no_bytes(client, images):
 
 def test_a_page_whose_log_in_ended_gets_no_login_page_for_its_images(client, images):
     for headers in (BY_IMG, {"Accept": "*/*"}, {}):
-        answer = client.get(images[1].url, headers=headers)
+        answer = client.get(unsigned(images[1].url), headers=headers)
         assert (answer.status_code, answer.content) == (401, b"Log in to see images.")
         assert not answer.cookies
 
 
 def test_a_token_serves_scripts(client, annotator, images):
-    known = client.get(images[1].url, headers={"Authorization": f"Token {token_of(annotator)}"})
+    address = unsigned(images[1].url)
+    known = client.get(address, headers={"Authorization": f"Token {token_of(annotator)}"})
     assert known.status_code == 200
-    unknown = client.get(images[1].url, headers={"Authorization": "Token abc"})
+    unknown = client.get(address, headers={"Authorization": "Token abc"})
     assert unknown.status_code == 401
     assert b"JFIF" not in unknown.content
 
@@ -59,8 +61,9 @@ def test_a_disabled_account_sees_nothing(client, annotator, images):
     token = {"Authorization": f"Token {token_of(annotator)}"}
     annotator.is_active = False
     annotator.save()
-    assert client.get(images[1].url).status_code == 401
-    assert Client().get(images[1].url, headers=token).status_code == 401
+    address = unsigned(images[1].url)
+    assert client.get(address).status_code == 401
+    assert Client().get(address, headers=token).status_code == 401
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from labeling.lifecycle.services import query_create
 from retrieval.corpus.counts import image_counts_check
 from retrieval.corpus.models import Image
 from retrieval.corpus.selectors import datasets
+from retrieval.corpus.shown import cache_folder
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.services import image_flag_raise, image_withdraw
 from retrieval.images.storage import image_store
@@ -70,6 +71,8 @@ def test_it_goes_whole_and_what_others_have_stays(
     preview = removal_preview("wrong")
     assert (preview.images, preview.more) == (3, False)
     assert (preview.files, preview.embeddings, preview.problem) == (2, 3, "")
+    assert clients["annotator"].get(wrong[2].url).status_code == 200
+    assert len(list(cache_folder().glob("*/*"))) == 1
     answer = clients["admin"].post(PAGE)
     job = Job.objects.get()
     assert answer["Location"] == f"/jobs/{job.pk}/"
@@ -77,6 +80,7 @@ def test_it_goes_whole_and_what_others_have_stays(
     assert datasets() == ["right"]
     left = Image.objects.order_by("pk")
     assert [image.pk for image in left] == [4, 5]
+    assert list(cache_folder().glob("*/*")) == []
     assert stored(store) == {image.sha256 for image in left}
     assert sorted(Embedding.objects.values_list("image_id", flat=True)) == [4, 5]
     assert image_counts_check() == []

@@ -1,4 +1,4 @@
-"""A cache of thumbnails and display copies: plain files, the least recently used deleted first."""
+"""A cache of images in a folder: plain files, the least recently used deleted first."""
 
 from __future__ import annotations
 
@@ -23,37 +23,46 @@ log = logging.getLogger(__name__)
 
 def cached(folder: Path, *, limit: int, key: str, make: Callable[[], tuple[bytes, bool]]) -> bytes:
     """Return the bytes in `folder` under `key`, or call `make`, which returns an image's bytes and
-    whether to cache them.
-
-    `key` is a hash in hexadecimal. Several processes may use one folder. It holds about `limit`
-    bytes; the least recently used are deleted first. Images larger than an eighth of that, and all
-    while the disk is full, are not cached.
+    whether to cache them as `store` does.
     """
-    path = _path(folder, key)
+    path = path_of(folder, key)
     with suppress(OSError):
         data = path.read_bytes()
         os.utime(path)
         return data
     data, keep = make()
-    if keep and len(data) <= limit * _LARGEST:
-        try:
-            with whole_file(path, durable=False) as file:
-                file.write(data)
-            _written[folder] += len(data)
-            if _written[folder] > limit * _SHARE:
-                del _written[folder]
-                _trim(folder, limit)
-        except OSError as error:
-            log.warning("An image cannot be stored in %s: %s", folder, error)
+    if keep:
+        store(folder, limit=limit, key=key, data=data)
     return data
+
+
+def store(folder: Path, *, limit: int, key: str, data: bytes) -> None:
+    """Write an image's bytes to `folder` under `key`.
+
+    Keys begin with two hexadecimal digits, in which they should differ. Several processes may use
+    one folder. It holds about `limit` bytes; the least recently used are deleted first. Images
+    larger than an eighth of that, and all while the disk is full, are not written.
+    """
+    if len(data) > limit * _LARGEST:
+        return
+    try:
+        with whole_file(path_of(folder, key), durable=False) as file:
+            file.write(data)
+        _written[folder] += len(data)
+        if _written[folder] > limit * _SHARE:
+            del _written[folder]
+            _trim(folder, limit)
+    except OSError as error:
+        log.warning("An image cannot be stored in %s: %s", folder, error)
 
 
 def forget(folder: Path, *, key: str) -> None:
     """Delete the bytes in `folder` under `key`, if any. Raises OSError."""
-    _path(folder, key).unlink(missing_ok=True)
+    path_of(folder, key).unlink(missing_ok=True)
 
 
-def _path(folder: Path, key: str) -> Path:
+def path_of(folder: Path, key: str) -> Path:
+    """The file in `folder` that holds the bytes under `key`."""
     return folder / key[:2] / key
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from retrieval.images.thumbnails import cached
+from core.file_cache import cached
 
 pytestmark = pytest.mark.pure
 
@@ -70,7 +70,7 @@ def test_a_full_disk_only_means_that_nothing_is_kept(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("retrieval.images.thumbnails.whole_file", full)
+        patched.setattr("core.file_cache.whole_file", full)
         assert asked(tmp_path, 1, b"one") == (b"one", True)
     assert "No space left" in caplog.text
     assert asked(tmp_path, 1, b"later") == (b"later", True)
