@@ -98,10 +98,15 @@ def click_now(button: Locator) -> None:
     button.evaluate_all("all => all.forEach((one) => one.click())")
 
 
+def below(address: str) -> str:
+    """An address without the name of its server."""
+    return urlsplit(address)._replace(scheme="", netloc="").geturl()
+
+
 def note_fetched(page: Page) -> set[str]:
-    """The paths that the page fetches from now on, a growing set."""
+    """The addresses on this server that the page fetches from now on, a growing set."""
     paths: set[str] = set()
-    page.on("requestfinished", lambda request: paths.add(urlsplit(request.url).path))
+    page.on("requestfinished", lambda request: paths.add(below(request.url)))
     return paths
 
 

@@ -93,7 +93,7 @@ def test_chart_and_strip_follow_every_label_and_lead_back(
     strip_shows(page, "Rank 3, relevant", "Rank 7, relevant", "Rank 5, not relevant")
     expect(strip.locator("img[src]").first).to_be_attached()
     sources = strip.locator("img[src]").evaluate_all(
-        "all => all.map(one => new URL(one.src).pathname)"
+        "all => all.map(one => new URL(one.src)).map(one => one.pathname + one.search)"
     )
     assert set(sources) <= {known[rank]["thumbnail_url"] for rank in (1, 2, 3, 4, 5, 7)}
     wait_painted(page, 4)

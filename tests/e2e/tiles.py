@@ -64,7 +64,7 @@ def wait_seen(page: Page, first: int | None = None) -> list[int]:
 def pictures(page: Page) -> dict[int, str]:
     """The path of the thumbnail that each tile shows, by rank."""
     found = page.locator(SHOWN).evaluate_all(
-        "all => all.map(one => [one.dataset.rank, new URL(one.querySelector('img').src).pathname])"
+        "all => all.map(one => [one.dataset.rank, one.querySelector('img').getAttribute('src')])"
     )
     return {int(rank): path for rank, path in found}
 
