@@ -93,6 +93,8 @@ def main(options: Any) -> tuple[bool, list[str]]:
         sync_playwright() as playwright,
     ):
         bare, one_row = bare_requests(where), bare_requests(where, "/api/preferences/labeling/")
+        image = where.api(PERSON, "GET", "/api/images/?limit=1")["results"][0]["thumbnail_url"]
+        shown = bare_requests(where, image)
         arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         with playwright.chromium.launch(executable_path=CHROMIUM, args=arguments) as browser:
 
@@ -118,6 +120,7 @@ def main(options: Any) -> tuple[bool, list[str]]:
         for name, waits, remark in (
             ("Bare request: a static file", bare, "the reference"),
             ("Bare request: logged in, one row", one_row, ""),
+            ("Bare request: an image that was shown before", shown, ""),
             (f"{key}, as fast as keys come", fast.waits, within(fast.waits)),
             (f"{key}, 3 a second", paced.waits, within(paced.waits)),
             (f"{page}, without a pause", grid.waits, f"{len(grid.waits)} pages"),
