@@ -3,10 +3,12 @@
 import os
 
 from django.core.wsgi import get_wsgi_application
-from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
 
 application = get_wsgi_application()
-# Views are imported here, before the workers begin, instead of by their first requests.
-get_resolver().url_patterns  # noqa: B018
+# Here, before the workers begin, instead of in their first requests: views are imported, and the
+# parameters that they take are found.
+from annotator.web.openapi import prepare_query_parameters  # noqa: E402
+
+prepare_query_parameters()

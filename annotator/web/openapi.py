@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiSerializerFieldExtension
-from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.generators import EndpointEnumerator, SchemaGenerator
 from drf_spectacular.plumbing import ComponentRegistry, build_mock_request
 from rest_framework.serializers import RegexField
 
@@ -109,3 +109,9 @@ def query_parameters(view: Any, method: str) -> frozenset[str] | None:
     if operation is None:
         return None
     return frozenset(one["name"] for one in operation.get("parameters", []) if one["in"] == "query")
+
+
+def prepare_query_parameters() -> None:
+    """Find the query parameters of all API views, which their first requests would wait for."""
+    for _path, _pattern, method, view in EndpointEnumerator().get_api_endpoints():
+        query_parameters(view, method)
