@@ -38,6 +38,11 @@ class Figures:
     progress: Progress
     activity: Activity
 
+    @property
+    def last_activity(self) -> datetime | None:
+        """When somebody last judged."""
+        return self.activity.last_activity
+
 
 @dataclass(frozen=True, slots=True)
 class LatestEvent:

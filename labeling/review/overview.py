@@ -13,10 +13,9 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 
-from core.access import Role, at_least
 from core.ids import id_of
 from labeling.candidates.rules import Evidence
-from labeling.judging.access import queries_visible_to, why_not
+from labeling.judging.access import counted_for, queries_visible_to, why_not
 from labeling.judging.parts import closed_to
 from labeling.judging.progress import Progress, hand_in_rule
 from labeling.queries.models import Assignment, Query
@@ -67,7 +66,11 @@ class AnnotatorActivity:
 
 
 _STATES = list(Query.State.values)
-_RELATED = ("benchmark", "current_list__job", "current_list__embedding_model")
+#: What the figures of a query are computed from.
+_COUNTED = (
+    *("benchmark__species_count", "current_list__size", "current_list__total"),
+    *("current_list__unembedded", "current_list__frozen_at", "current_list__species_ids"),
+)
 
 #: Sort keys of the dashboard that are fields of a query.
 _QUERY_KEYS: Mapping[str, Callable[[Any], Any]] = {
@@ -76,8 +79,9 @@ _QUERY_KEYS: Mapping[str, Callable[[Any], Any]] = {
     "state": lambda query: _STATES.index(query.state),
     "split": lambda query: query.split,
 }
-#: Sort keys of the dashboard; "-" before one reverses it.
-SORT_KEYS: Mapping[str, Callable[[QueryOverview], Any]] = {
+#: Sort keys of the dashboard; "-" before one reverses it. Those that are no fields of a query are
+#: of its `Figures` as well.
+SORT_KEYS: Mapping[str, Callable[[Any], Any]] = {
     **_QUERY_KEYS,
     "labeled": lambda row: row.progress.stop.judged,
     "relevant": lambda row: row.progress.stop.relevant,
@@ -107,21 +111,6 @@ def queries_filtered(queries: QuerySet[Query], filters: Mapping[str, str]) -> Qu
     return queries
 
 
-def queries_overview(
-    *, user: Any, filters: Mapping[str, str] = MappingProxyType({}), sort: str = "query_id"
-) -> list[QueryOverview]:
-    """The queries that the user sees, filtered and sorted, with progress; eight SQL queries at
-    most, however many there are.
-
-    `sort` is one of SORT_KEYS, with "-" before it for descending. Equal ones are ordered by query
-    id.
-    """
-    queries = queries_filtered(queries_visible_to(user), filters).order_by("query_id")
-    rows = overview_of(list(queries.select_related(*_RELATED)), user=user)
-    rows.sort(key=SORT_KEYS[sort.removeprefix("-")], reverse=sort.startswith("-"))
-    return rows
-
-
 def query_keys_sorted(
     *,
     user: Any,
@@ -129,29 +118,43 @@ def query_keys_sorted(
     sort: str = "query_id",
     without: Collection[int] = (),
 ) -> list[int]:
-    """The primary keys of the rows of `queries_overview`, but for those `without`; one SQL query
-    where they are sorted by a field of the query.
+    """The primary keys of the queries that the user sees, filtered and sorted, but for those
+    `without`; one SQL query, and those of `figures_of` where no field of a query sorts them.
+
+    `sort` is one of SORT_KEYS, with "-" before it for descending. Equal ones are ordered by query
+    id.
     """
-    key = sort.removeprefix("-")
-    if key not in _QUERY_KEYS:
-        rows = queries_overview(user=user, filters=filters, sort=sort)
-        return [row.query.pk for row in rows if row.query.pk not in without]
+    key, reverse = sort.removeprefix("-"), sort.startswith("-")
     queries = queries_filtered(queries_visible_to(user), filters).order_by("query_id")
-    found = list(queries.values_list("pk", *_QUERY_KEYS, named=True))
-    found.sort(key=_QUERY_KEYS[key], reverse=sort.startswith("-"))
-    return [query.pk for query in found if query.pk not in without]
+    if key in _QUERY_KEYS:
+        found = list(queries.values_list("pk", *_QUERY_KEYS, named=True))
+        found.sort(key=_QUERY_KEYS[key], reverse=reverse)
+        return [query.pk for query in found if query.pk not in without]
+    figures = figures_of(
+        list(queries.select_related("benchmark", "current_list").only(*_COUNTED)),
+        annotator=counted_for(user),
+    )
+    keys = sorted(figures, key=lambda pk: SORT_KEYS[key](figures[pk]), reverse=reverse)
+    return [pk for pk in keys if pk not in without]
 
 
 def overview_of_keys(keys: Iterable[int], *, user: Any) -> list[QueryOverview]:
     """The rows of the queries with these primary keys, in their order."""
     keys = list(keys)
-    queries = Query.objects.select_related(*_RELATED).in_bulk(keys)
+    queries = _with_lists(Query.objects.all()).in_bulk(keys)
     return overview_of([queries[key] for key in keys if key in queries], user=user)
+
+
+def _with_lists(queries: QuerySet[Query]) -> QuerySet[Query]:
+    """The queries with what their rows show; without the texts' vectors, which are slow to read."""
+    return queries.select_related(
+        "benchmark", "current_list__job", "current_list__embedding_model"
+    ).defer("current_list__text_vector")
 
 
 def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:
     """The rows of these queries for the user, in their order."""
-    annotator = None if at_least(user, Role.REVIEWER) else user
+    annotator = counted_for(user)
     figures = figures_of(queries, annotator=annotator)
     parts: dict[int, Assignment] = {}
     closed: set[int] = set()

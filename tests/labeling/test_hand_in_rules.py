@@ -13,7 +13,7 @@ from labeling.judging.progress import progress
 from labeling.lifecycle.services import query_create, query_transition
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionRefused
-from labeling.review.overview import queries_overview
+from labeling.review.overview import overview_of_keys
 from labeling.review.selectors import left_open
 from retrieval.corpus.models import Image
 from tests.labeling.conftest import FIRST_ID, fields, make_images
@@ -115,7 +115,7 @@ def test_the_api_tells_how_it_stands_and_the_audit_aims_at_it(query, annotator_a
 
 
 def test_pages_call_a_streak_no_stop_then(query, annotator, clients):
-    [row] = queries_overview(user=annotator)
+    [row] = overview_of_keys([query.pk], user=annotator)
     assert (row.progress.stop.met, row.stop_met) == (True, False)
     assert "recall certified" in clients["annotator"].get(f"/queries/{query.pk}/").content.decode()
     audit(query, annotator)

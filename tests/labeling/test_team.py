@@ -21,7 +21,7 @@ from labeling.lifecycle.team import (
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionRefused
 from labeling.review.my_queries import my_queries, next_query
-from labeling.review.overview import queries_overview
+from labeling.review.overview import overview_of_keys
 from tests.conftest import client_of, person
 from tests.labeling.conftest import make_images
 from tests.labeling.judging import item, judge, record
@@ -66,7 +66,7 @@ def test_as_many_as_are_wanted_label_it_and_all_of_them_submit_it(
     judge(query, other_annotator, [0], "not_relevant")
     refused = record(query, third, item(0, "relevant"), item(1, "relevant", age=3600))
     assert [one.detail for one in refused] == ["Enough people label this query already."] * 2
-    [row] = queries_overview(user=third)
+    [row] = overview_of_keys([query.pk], user=third)
     assert not row.can_label
     assert not my_queries(third)
     with pytest.raises(TransitionRefused, match="Enough people"):
