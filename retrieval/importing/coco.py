@@ -179,15 +179,14 @@ class CocoSource:
     def _read_record(
         self, reader: Callable[[dict[str, Any]], None], name: str, position: int, item: Any
     ) -> None:
-        record = f"{_SINGULAR[name]} number {position}"
         try:
             if not isinstance(item, dict):
                 raise RecordRefused("", "must be an object")
-            if "id" in item:
-                record = f"{_SINGULAR[name]} {fields.shown(item['id'])}"
             reader(item)
         except RecordRefused as error:
-            self._refuse(record, error)
+            known = isinstance(item, dict) and "id" in item
+            record = fields.shown(item["id"]) if known else f"number {position}"
+            self._refuse(f"{_SINGULAR[name]} {record}", error)
 
     def _read_category(self, item: dict[str, Any]) -> None:
         number = self._category_number(item.get("id"), "id")
@@ -238,7 +237,11 @@ class CocoSource:
             )
         record = f"image {item['id']}"
         optional = fields.OptionalFields(item, str(self.path), record, self._refuse_record)
-        license_name, license_url = optional.read(self._license_of) or ("", "")
+        license_name = license_url = ""
+        try:
+            license_name, license_url = self._license_of(item)
+        except RecordRefused as error:
+            optional.leave_out(error)
         name = self._names.get(number)
         return ImageRecord(
             self._shown_key(key),

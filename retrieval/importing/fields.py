@@ -8,14 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from core.files import is_below
 from core.text import has_controls
 from retrieval.importing.records import Effect, RecordRefused, Refusal
 from retrieval.importing.species_names import clean_name
-
-Value = TypeVar("Value")
 
 # A day inside what Python can hold, so that a moment can be shown in any time zone.
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
@@ -27,7 +25,7 @@ FARTHEST: Final = 20_040_000
 _LARGEST_SIDE: Final = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OptionalFields:
     """Reads the fields that a record may lack: it reports one that is wrong, and leaves it out."""
 
@@ -38,11 +36,19 @@ class OptionalFields:
 
     def moment(self, *names: str) -> datetime | None:
         """As `fields.moment`."""
-        return self.read(moment, *names)
+        try:
+            return moment(self.item, *names)
+        except RecordRefused as error:
+            self.leave_out(error)
+            return None
 
     def number(self, name: str, *, low: float, high: float) -> float | None:
         """As `fields.number`."""
-        return self.read(number, name, low=low, high=high)
+        try:
+            return number(self.item, name, low=low, high=high)
+        except RecordRefused as error:
+            self.leave_out(error)
+            return None
 
     def place(self) -> tuple[float | None, float | None]:
         """Latitude and longitude, both or neither."""
@@ -54,26 +60,32 @@ class OptionalFields:
 
     def text(self, name: str, *, limit: int) -> str:
         """As `fields.text`."""
-        return self.read(text, name, limit=limit) or ""
+        try:
+            return text(self.item, name, limit=limit)
+        except RecordRefused as error:
+            self.leave_out(error)
+            return ""
 
     def size(self, name: str) -> int | None:
         """As `fields.size`."""
-        return self.read(size, name)
-
-    def read(self, read: Callable[..., Value], *names: str, **options: Any) -> Value | None:
-        """What a function returns for the record; None where it raises RecordRefused."""
         try:
-            return read(self.item, *names, **options)
+            return size(self.item, name)
         except RecordRefused as error:
-            reason = f"left out: it {error.reason}"
-            self.refuse(Refusal(self.file, self.record, error.field, reason, Effect.FIELD))
+            self.leave_out(error)
             return None
+
+    def leave_out(self, error: RecordRefused) -> None:
+        """Report a field that is left out."""
+        reason = f"left out: it {error.reason}"
+        self.refuse(Refusal(self.file, self.record, error.field, reason, Effect.FIELD))
 
 
 def text(item: Mapping[str, Any], field: str, *, limit: int, required: bool = False) -> str:
     """Return a text in NFC with single blanks; an absent or null one is empty."""
     value = item.get(field)
     if value is None:
+        if not required:
+            return ""
         value = ""
     elif type(value) is str and 0 < len(value) <= limit and _is_plain(value):
         return value
