@@ -1,9 +1,9 @@
 """Rankings by shards: a Celery worker for each has the matrix of a range of image ids.
 
-Who ranks sends a message to each shard's queue and merges the answers. All read the database in one
-exported snapshot, and what they looked at together is compared with what that snapshot counts, so
-the ranking is bit for bit that of one matrix. Images whose shard doesn't answer in time, or that
-are in none, are ranked by a scan of the database.
+The process that ranks sends a message to each shard's queue and merges the answers. All read the
+database in one exported snapshot, and what they looked at together is compared with what that
+snapshot counts, so the ranking is bit for bit that of one matrix. Images whose shard doesn't answer
+in time, or that are in none, are ranked by a scan of the database.
 """
 
 from __future__ import annotations
