@@ -25,7 +25,7 @@ from bench import harness
 from bench.ranking import Ranked, as_arrays, same_lists, usual
 from bench.rows import MODEL, fill_clustered, query_vectors, store_vectors
 from tests import ROOT
-from tests.processes import redis_server, wait_for
+from tests.processes import redis_server, shard_worker, wait_for
 
 FEW: Final = "few"
 HEAD: Final = (
@@ -101,11 +101,7 @@ def _workers(var: Path, shards: int) -> Iterator[None]:
     environment.pop("DATABASE_URL", None)
     started = [
         subprocess.Popen(
-            [
-                *(sys.executable, "-m", "celery", "-q", "-A", "annotator", "worker"),
-                *("--queues", f"ranking.{shard}", "--hostname", f"ranking.{shard}@%h"),
-                *("--pool", "threads", "--without-gossip", "--without-mingle"),
-            ],
+            shard_worker(shard),
             cwd=ROOT,
             env={**environment, "VAR_DIR": str(var), "LOG_LEVEL": "ERROR"},
             stdout=sys.stderr,

@@ -242,6 +242,15 @@ class Worker:
         self.process.wait()
 
 
+def shard_worker(shard: int) -> list[str]:
+    """The command of a shard's worker, as the systemd unit has it."""
+    return [
+        *(sys.executable, "-m", "celery", "-q", "-A", "annotator", "worker"),
+        *("--queues", f"ranking.{shard}", "--hostname", f"ranking.{shard}@%h"),
+        *("--pool", "threads", "--without-gossip", "--without-mingle"),
+    ]
+
+
 class Served:
     """`manage.py serve` (or another command) with a state folder and a port of its own."""
 

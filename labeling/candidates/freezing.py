@@ -33,6 +33,7 @@ from retrieval.flags.services import withdrawals_freeze
 from retrieval.ranking.batches import vectors_at_once
 from retrieval.ranking.scan import ScoredImage
 from retrieval.ranking.selectors import (
+    QUERIES_AT_ONCE,
     CorpusCounts,
     corpus_counts,
     rank_images,
@@ -41,8 +42,6 @@ from retrieval.ranking.selectors import (
 
 logger = logging.getLogger(__name__)
 
-#: The most lists that one pass over the corpus ranks: INQUIRE's 250 queries are one pass.
-LISTS_AT_ONCE: Final = 256
 #: The most candidates that a pass may hold in memory; about 120 bytes each.
 CANDIDATES_AT_ONCE: Final = 1_500_000
 #: Seconds between checks of whether another worker's pass is over.
@@ -243,7 +242,7 @@ def _lists_at_once(
         return 1
     within_memory = CANDIDATES_AT_ONCE // max(requested.depth * len(models), 1)
     attempts_before = max(job.attempts_without_progress - 1, 0) if job is not None else 0
-    most = min(LISTS_AT_ONCE, within_memory) >> (2 * attempts_before)
+    most = min(QUERIES_AT_ONCE, within_memory) >> (2 * attempts_before)
     return min(vectors_at_once(model, most=max(most, 1)) for model in models)
 
 

@@ -54,11 +54,11 @@ def models(request: HttpRequest) -> HttpResponse:
         chosen = describe(name) if name else None
     except ModelSpecError as error:
         problem = str(error)
-    listed = models_listed()
+    listed, in_use = models_listed(), model_in_use()
     context: dict[str, Any] = {
         "models": listed,
-        "in_use": model_in_use(),
-        "in_use_embedded": has_embeddings(model_in_use()),
+        "in_use": in_use,
+        "in_use_embedded": has_embeddings(in_use),
         "recommended": recommended_models(),
         "has_gpu": has_gpu(),
         "published": published_names(),

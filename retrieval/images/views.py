@@ -6,8 +6,10 @@ import logging
 import re
 from typing import Any, BinaryIO
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
+from django.db import transaction
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
@@ -16,12 +18,14 @@ from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
 from core.access import Role, names_hidden_from, require_role, role_of
+from core.file_cache import store
 from core.registries import IMAGE_PANELS, cards
+from core.storage import is_shared
 from core.world_map import place_dot
 from retrieval.corpus.addresses import is_signed
 from retrieval.corpus.models import Image
 from retrieval.corpus.places import hide_places
-from retrieval.corpus.shown import shown_file_write
+from retrieval.corpus.shown import cache_folder, shown_files_lock, shown_key
 from retrieval.flags.selectors import flag_reviews, image_visible_to, images_visible_to
 from retrieval.flags.serializers import FlagSerializer
 from retrieval.images.files import (
@@ -109,9 +113,20 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
         return _text(str(error), status=503)
     except ImageGone as error:
         return _text(str(error), status=404)
-    shown_file_write(pk, version, file.read())
-    file.seek(0)
+    if not is_shared():
+        _keep(pk, version, file)
     return jpeg_response(pk, version, file)
+
+
+def _keep(pk: int, version: str, file: BinaryIO) -> None:
+    """Keep the file for signed addresses, if the image is in the corpus."""
+    with transaction.atomic():
+        shown_files_lock(pk)
+        if image_visible_to(None, pk) is None:
+            return
+        limit, key = settings.THUMBNAIL_CACHE_BYTES, shown_key(pk, version)
+        store(cache_folder(), limit=limit, key=key, data=file.read())
+    file.seek(0)
 
 
 def jpeg_response(pk: int, version: str, file: BinaryIO) -> HttpResponseBase:

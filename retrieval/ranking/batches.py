@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking.selectors import ranking_method
-
-VECTORS_AT_ONCE: Final = 256
+from retrieval.ranking.selectors import QUERIES_AT_ONCE, ranking_method
 
 T = TypeVar("T")
 
 
-def vectors_at_once(model: EmbeddingModel, *, most: int = VECTORS_AT_ONCE) -> int:
+def vectors_at_once(model: EmbeddingModel, *, most: int = QUERIES_AT_ONCE) -> int:
     """Return how many vectors to pass to `rank_images_many`: `most` if one pass over the model's
     matrix ranks them all; one if each takes a scan of the database, so that each result can be
     stored before the next.

@@ -7,7 +7,8 @@ from django.core.management import call_command
 
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking import current
-from retrieval.ranking.batches import VECTORS_AT_ONCE, in_batches, vectors_at_once
+from retrieval.ranking.batches import in_batches, vectors_at_once
+from retrieval.ranking.selectors import QUERIES_AT_ONCE
 from tests.retrieval.making import embed_rows, image_row
 
 
@@ -24,7 +25,7 @@ def test_many_at_once_only_where_one_pass_serves_them(toy_model: EmbeddingModel)
     embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0], 3: [0, 0, 1]})
     assert vectors_at_once(toy_model) == 1
     call_command("pack_embeddings", model=toy_model.name)
-    assert vectors_at_once(toy_model) == VECTORS_AT_ONCE
+    assert vectors_at_once(toy_model) == QUERIES_AT_ONCE
     assert vectors_at_once(toy_model, most=7) == 7
 
 
@@ -38,8 +39,8 @@ def test_one_by_one_while_a_matrix_lacks_most(
     embed_rows(toy_model, {1: [1, 0, 0]})
     call_command("pack_embeddings", model=toy_model.name)
     embed_rows(toy_model, {2: [0, 1, 0], 3: [0, 0, 1]})
-    assert vectors_at_once(toy_model) == VECTORS_AT_ONCE
+    assert vectors_at_once(toy_model) == QUERIES_AT_ONCE
     embed_rows(toy_model, {4: [0, 1, 0]})
     assert vectors_at_once(toy_model) == 1
     call_command("pack_embeddings", model=toy_model.name)
-    assert vectors_at_once(toy_model) == VECTORS_AT_ONCE
+    assert vectors_at_once(toy_model) == QUERIES_AT_ONCE

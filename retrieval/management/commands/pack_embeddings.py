@@ -57,10 +57,11 @@ class Command(ServiceCommand):
         return True
 
     def _check(self, model: EmbeddingModel, options: dict[str, Any]) -> bool:
+        whole = folder_of(model)
         # A folder in the matrix's is the matrix of some of the images, by an extra.
-        parts = [Manifest.load(folder) for folder in folder_of(model).glob("*/")]
+        packed = [Manifest.load(folder) for folder in (whole, *whole.glob("*/"))]
         faults = []
-        for images in [part.images for part in parts if part] or [None]:
+        for images in [manifest.images for manifest in packed if manifest] or [None]:
             with Progress("embeddings compared", quiet=options["verbosity"] < 1) as show:
                 faults += verify_matrix(model, show, images)
         for fault in faults:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -41,7 +40,7 @@ from retrieval.ranking.selectors import (
 )
 from retrieval.takedown.services import image_take_down, images_taken_down
 from tests.conftest import person
-from tests.processes import Process, database_url, redis_server, wait_for
+from tests.processes import Process, database_url, redis_server, shard_worker, wait_for
 from tests.retrieval.matrices import embed, images, same_as_scan, vectors_like, without_triggers
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,11 +82,7 @@ def work(redis, tmp_path):
 
     def start(shard):
         worker = Process(
-            [
-                *(sys.executable, "-m", "celery", "-q", "-A", "annotator", "worker"),
-                *("--queues", f"ranking.{shard}", "--hostname", f"ranking.{shard}@%h"),
-                *("--pool", "threads", "--without-gossip", "--without-mingle"),
-            ],
+            shard_worker(shard),
             tmp_path / f"shard-{shard}.log",
             env={
                 **os.environ,
@@ -358,7 +353,13 @@ def test_what_shards_hold_together_is_compared_with_the_database(redis, monkeypa
         wait_for(lambda: scans_of(wanted) == [], what="the shard packed anew")
     packed = [Manifest.load(folder_of(model, span_of(shard))) for shard in range(4)]
     assert [one.next_run for one in packed] == [2, 3, 2, 2]
+    call_command("pack_embeddings", verbosity=0)
     call_command("pack_embeddings", check=True, verbosity=0)
+    # The matrix of all images, which is there beside the shards, is compared too.
+    [run] = Manifest.load(folder_of(model)).runs
+    (folder_of(model) / run.vectors.name).write_bytes(b"")
+    with pytest.raises(CommandError, match="Wrong: m"):
+        call_command("pack_embeddings", check=True, verbosity=0)
 
 
 def test_a_shard_that_failed_is_left_alone_for_a_while(redis, caplog, monkeypatch, settings):
