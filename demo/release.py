@@ -32,8 +32,12 @@ from evaluation.runs.services import run_card_update, run_publish
 from evaluation.runs.store import load_run
 from evaluation.runs.submissions import run_submit
 from evaluation.scoring.run_files import Ranking, RunLine, write_trec
+from labeling.audits.services import LARGEST_DRAW
+from labeling.blind.services import blind_show
+from labeling.judging.blind import RELEASE_AUDIT
 from labeling.judging.models import Relevance
 from labeling.judging.services import LARGEST_BATCH, judgments_record
+from labeling.judging.sources import JudgmentSource
 from labeling.judging.writer import JudgmentInput
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
@@ -190,32 +194,43 @@ def relevant_images(demo_query: DemoQuery) -> set[int]:
     }
 
 
+@transaction.atomic
 def demo_query_complete(
     demo_query: DemoQuery, query: Query, *, labeler: Any, by: Any, whole: bool = False
 ) -> None:
-    """Store the labels of the list's first images, or of the whole list, each as if it had taken
-    one or two seconds, and complete the query.
+    """Store the labels of the list's first images and of the release's audit, or of the whole list,
+    each as if it had taken one or two seconds, and complete the query.
     """
     relevant = relevant_images(demo_query)
     candidates = query.lists.latest("pk").candidates.order_by("rank")
     ranked = list(candidates.values_list("image_id", flat=True))
     minimum = len(ranked) if whole else MINIMUM_LABELS
-    items = [
-        JudgmentInput(
-            image_id=image_id,
-            relevance=Relevance.RELEVANT if hit else Relevance.NOT_RELEVANT,
-            client_id=uuid.uuid5(uuid.NAMESPACE_URL, f"demo:{query.query_id}:{image_id}"),
-            seconds=1.0 + (image_id % 10) / 10 + (0.5 if hit else 0.0),
-        )
-        for image_id, hit in simulated_labels(
-            ranked, relevant, minimum=minimum, streak=settings.STOP_STREAK
-        )
-    ]
-    for start in range(0, len(items), LARGEST_BATCH):
-        judgments_record(query=query, annotator=labeler, items=items[start : start + LARGEST_BATCH])
+    labels = simulated_labels(ranked, relevant, minimum=minimum, streak=settings.STOP_STREAK)
+    _judge(query, labeler, labels, JudgmentSource.LIST)
+    query_transition(query=query, to_state=Query.State.SUBMITTED, by=labeler)
+    while drawn := blind_show(
+        kind=RELEASE_AUDIT, query=query, annotator=labeler, count=LARGEST_DRAW
+    ).to_judge:
+        labels = [(image_id, image_id in relevant) for image_id in drawn]
+        _judge(query, labeler, labels, JudgmentSource.AUDIT)
     query_transition(
         query=query,
         to_state=Query.State.COMPLETE,
         by=by,
         note="Labeled by what is drawn in each image.",
     )
+
+
+def _judge(query: Query, labeler: Any, labels: list[tuple[int, bool]], source: str) -> None:
+    items = [
+        JudgmentInput(
+            image_id=image_id,
+            relevance=Relevance.RELEVANT if hit else Relevance.NOT_RELEVANT,
+            client_id=uuid.uuid5(uuid.NAMESPACE_URL, f"demo:{query.query_id}:{image_id}"),
+            seconds=1.0 + (image_id % 10) / 10 + (0.5 if hit else 0.0),
+            source=source,
+        )
+        for image_id, hit in labels
+    ]
+    for start in range(0, len(items), LARGEST_BATCH):
+        judgments_record(query=query, annotator=labeler, items=items[start : start + LARGEST_BATCH])

@@ -3,7 +3,7 @@
 import os
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import CommandError
@@ -14,6 +14,9 @@ from annotator.management.commands import serve
 from annotator.processes.serving import Services
 from demo.corpus import DEFAULT_COUNT
 from demo.steps import demo_people
+
+#: More than of a large corpus, so that the demo's certificate says something.
+AUDIT_SHARE: Final = "0.1"
 
 
 class Command(serve.Command):
@@ -28,7 +31,8 @@ class Command(serve.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         """Start everything, print how to log in, do the rest of the demo's steps, keep running."""
         model = os.environ.get("EMBEDDING_MODEL") or "demo"
-        services = Services(self.say, {"EMBEDDING_MODEL": model})
+        share = os.environ.get("RELEASE_AUDIT_SHARE", AUDIT_SHARE)
+        services = Services(self.say, {"EMBEDDING_MODEL": model, "RELEASE_AUDIT_SHARE": share})
         with services.running() as works:
             if not works:
                 return
