@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import floor
 from pathlib import Path
 from typing import Any, Final
@@ -201,22 +201,28 @@ def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | Non
     test labels; None where there is none. It has the members of `ReleaseCertificate`, the recall
     and the confidence in percent, rounded down, and `complete`.
     """
-    whole = labels_visible_to(user, release, "test")
-    name = RELEASE_CERTIFICATE_FILE if whole else VAL_RELEASE_CERTIFICATE_FILE
-    path = release_file_path(release=release, name=name)
-    if path is None or not file_visible_to(user, release, Access.OPEN):
+    certificate = release_certificate_read(release, whole=labels_visible_to(user, release, "test"))
+    if certificate is None or not file_visible_to(user, release, Access.OPEN):
         return None
-    with storage.reading(path) as file:
-        certificate: dict[str, Any] = json.load(file)
     percents = {
         f"{name}_percent": f"{floor(1000 * value + 1e-9) / 10:g}"
         for name, value in (
-            ("recall", certificate["recall_at_least"]),
-            ("confidence", certificate["confidence"]),
+            ("recall", certificate.recall_at_least),
+            ("confidence", certificate.confidence),
         )
         if value is not None
     }
-    return certificate | percents | {"complete": ReleaseCertificate(**certificate).complete}
+    return asdict(certificate) | percents | {"complete": certificate.complete}
+
+
+def release_certificate_read(release: Release, *, whole: bool) -> ReleaseCertificate | None:
+    """The release's own certificate, or that of its validation split; None where there is none."""
+    name = RELEASE_CERTIFICATE_FILE if whole else VAL_RELEASE_CERTIFICATE_FILE
+    path = release_file_path(release=release, name=name)
+    if path is None:
+        return None
+    with storage.reading(path) as file:
+        return ReleaseCertificate(**json.load(file))
 
 
 def access_of(entry: dict[str, Any]) -> Access:

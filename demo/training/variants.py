@@ -52,7 +52,7 @@ MEASURE: Final = "AP@50"
 
 def main() -> None:
     """Embed what isn't embedded yet, then measure; SystemExit if the worker can't embed."""
-    names = [str(path) for path in write_variants(Path(settings.VAR_DIR) / "demo_models")]
+    names = variant_names()
     admin = User.objects.get(username="admin")
     for name in names:
         try:
@@ -60,17 +60,7 @@ def main() -> None:
                 demo_embed(by=admin, progress=show, model_name=name)
         except Refused as error:
             raise SystemExit(str(error)) from error
-    models = [embedding_model_get_or_create(name=name) for name in names]
-    rankings, truth = [], []
-    for query in (*QUERIES, *JUDGED):
-        if relevant := relevant_images(query):
-            vectors = [text_vector(model, query.query_text) for model in models]
-            ranked = [
-                rank_images(model=model, text_vector=vector, limit=None)
-                for model, vector in zip(models, vectors, strict=True)
-            ]
-            rankings.append([[image_id for image_id, _ in ranking] for ranking in ranked])
-            truth.append(relevant)
+    rankings, truth = rankings_and_truth()
     print(
         f"{len(truth)} queries over the whole corpus: relevant images among the first "
         f"{', '.join(map(str, LABELS))} labels"
@@ -91,6 +81,28 @@ def main() -> None:
         "\nTo label by them, start the demo with this, and have open queries renewed by "
         f"refresh_lists:\nPOOL_MODELS={','.join(names)}"
     )
+
+
+def variant_names() -> list[str]:
+    """The names of the copies as models; missing copies are written."""
+    return [str(path) for path in write_variants(Path(settings.VAR_DIR) / "demo_models")]
+
+
+def rankings_and_truth() -> tuple[list[list[list[int]]], list[set[int]]]:
+    """For each query with a relevant image, each copy's ranking of the whole corpus (ids, best
+    first), and the ids of all relevant images."""
+    models = [embedding_model_get_or_create(name=name) for name in variant_names()]
+    rankings, truth = [], []
+    for query in (*QUERIES, *JUDGED):
+        if relevant := relevant_images(query):
+            vectors = [text_vector(model, query.query_text) for model in models]
+            ranked = [
+                rank_images(model=model, text_vector=vector, limit=None)
+                for model, vector in zip(models, vectors, strict=True)
+            ]
+            rankings.append([[image_id for image_id, _ in ranking] for ranking in ranked])
+            truth.append(relevant)
+    return rankings, truth
 
 
 def write_variants(folder: Path) -> list[Path]:

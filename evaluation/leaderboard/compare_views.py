@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 
 from core.access import require_evaluator
 from core.address_choices import chosen, chosen_id, chosen_page
-from evaluation.leaderboard import charts, statistics
+from evaluation.leaderboard import certified, charts, statistics
 from evaluation.leaderboard.board import BOTH, SPLITS, TEST, VAL, Board, printed, verdicts
 from evaluation.leaderboard.board_charts import scale_of
 from evaluation.leaderboard.choice import read_measure, visible_measure
@@ -120,6 +120,8 @@ def _comparison(
         return {"problem": "There is no query on which both have this measure."}
     tests = statistics.p_values(board, first.pk, second.pk, measure)
     all_pairs = _pairs(board, first, second, measure)
+    ahead, behind = (first, second) if (a - b).mean() >= 0 else (second, first)
+    least = certified.least_ahead(board, runs, ahead.pk, behind.pk, measure)
     pairs = chosen_page(Paginator(all_pairs, QUERIES_ON_A_PAGE), request.GET)
     return {
         "pairs": pairs,
@@ -128,6 +130,10 @@ def _comparison(
         "verdicts": verdicts(a - b),
         "means": [printed(measure, float(scores.mean())) for scores in (a, b)],
         "difference": _signed(measure, float((a - b).mean())),
+        "ahead": ahead,
+        "least": None if least is None else _signed(measure, least),
+        "stays": least is not None and least > 0,
+        "unknown": certified.missing_on(board, runs, measure),
         "p": {name: _p_text(value) for name, value in tests.items()},
         "charts": charts.differences_charts(
             first.name,

@@ -13,8 +13,8 @@ from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
-from evaluation.leaderboard import statistics
-from evaluation.leaderboard.board import BOTH, SPLITS, TEST, VAL, Subset
+from evaluation.leaderboard import certified, statistics
+from evaluation.leaderboard.board import ALL, BOTH, SPLITS, TEST, VAL, Subset
 from evaluation.leaderboard.board_charts import board_charts
 from evaluation.leaderboard.choice import Choice
 from evaluation.leaderboard.latex import leaderboard_tex
@@ -22,7 +22,8 @@ from evaluation.leaderboard.selectors import BoardRuns, published_runs
 from evaluation.leaderboard.table import leaderboard_table
 from evaluation.runs.models import Run
 from evaluation.runs.services import CARD_FIELDS
-from evaluation.scoring.measures import HEADLINES, mean_title
+from evaluation.scoring.measures import HEADLINES, mean_title, parse_measure
+from evaluation.scoring.missing import has_range
 from releases.formats.writing import spreadsheet_text
 from releases.models import Release
 
@@ -51,6 +52,8 @@ class Record:
     """Measure key -> mean, from 0 to 1; without the measures that it has no figure of."""
     intervals: dict[str, tuple[float, float]]
     """Of the main measures."""
+    ranges: dict[str, tuple[float, float]]
+    """Of the main measures that have one, over all queries: with what labels may miss."""
 
 
 def file_name(release: Release, extension: str) -> str:
@@ -77,7 +80,8 @@ def leaderboard_csv(release: Release) -> str:
 
     `split` is val, test or both, `subset` "all" or such as "category:Human Impact", `queries` the
     number of queries averaged. The best possible re-ranks, of the kind "best", come after the runs
-    of their task. AP@50_low and AP@50_high are the 95 % interval of AP@50. Texts that
+    of their task. AP@50_low and AP@50_high are the 95 % interval of AP@50,
+    AP@50_labels_low and AP@50_labels_high its range with what labels may miss. Texts that
     a spreadsheet would take for a formula have an apostrophe before them.
     NoSnapshot: see `export`.
     """
@@ -90,6 +94,12 @@ def leaderboard_csv(release: Release) -> str:
         *("split", "subset", "queries"),
         *measures,
         *(f"{key}_{edge}" for key in spans for edge in ("low", "high")),
+        *(
+            f"{key}_labels_{edge}"
+            for key in spans
+            if has_range(parse_measure(key))
+            for edge in ("low", "high")
+        ),
     ]
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
@@ -110,6 +120,8 @@ def leaderboard_csv(release: Release) -> str:
             row.pop("description")
             for key, (low, high) in record.intervals.items():
                 row |= {f"{key}_low": low, f"{key}_high": high}
+            for key, (low, high) in record.ranges.items():
+                row |= {f"{key}_labels_low": low, f"{key}_labels_high": high}
             writer.writerow({key: _field(value) for key, value in row.items()})
     return file.getvalue()
 
@@ -140,6 +152,7 @@ def leaderboard_json(release: Release) -> str:
                 "queries": len(record.subset.queries),
                 "measures": record.means,
                 "intervals": record.intervals,
+                **({"with_missing_labels": record.ranges} if record.ranges else {}),
             }
         groups = {
             split: statistics.groups(runs.board(split), runs.main_measures(split)[0])
@@ -154,6 +167,11 @@ def leaderboard_json(release: Release) -> str:
             described[best].append(method)
         content["tasks"][task] = {
             "measure_of_groups": {split: runs.main_measures(split)[0] for split in runs.splits},
+            "missing_labels": {
+                split: {"at_most": found.most, "confidence": found.confidence}
+                for split in runs.splits
+                if (found := certified.missing_on(runs.board(split), runs, HEADLINES[task][0]))
+            },
             "runs": described[False],
             "best_possible": described[True],
         }
@@ -207,6 +225,7 @@ def _records(runs: BoardRuns) -> Iterator[Record]:
         main = runs.main_measures(split)
         measures = main if board.summary is not None else runs.measures
         intervals = {key: statistics.every_interval(board, key) for key in main if key in measures}
+        ranges = {key: certified.mean_ranges(board, runs, key) for key in main}
         for part in (part for name in runs.groupings(split) for part in board.subsets(name)):
             if not len(part.queries):
                 continue
@@ -222,6 +241,11 @@ def _records(runs: BoardRuns) -> Iterator[Record]:
                         key: of_parts[part.key][run]
                         for key, of_parts in intervals.items()
                         if key in known and part.key in of_parts
+                    },
+                    ranges={
+                        key: of_runs[run].mean
+                        for key, of_runs in ranges.items()
+                        if part.grouping == ALL and run in of_runs
                     },
                 )
 

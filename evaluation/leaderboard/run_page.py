@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from evaluation.leaderboard import statistics
+from evaluation.leaderboard import certified, statistics
 from evaluation.leaderboard.board import Board, Ids, printed, ranks_among
 from evaluation.leaderboard.selectors import (
     BoardRuns,
@@ -23,6 +23,7 @@ from evaluation.runs.selectors import release_data, scores_of_run
 from evaluation.runs.services import rankings_on
 from evaluation.runs.store import RunDamaged
 from evaluation.scoring.measures import HEADLINES, parse_measures
+from evaluation.scoring.missing import score_range
 from evaluation.scoring.run_files import Ranking
 from evaluation.scoring.ties import TieRange, tie_range
 from labeling.candidates.selectors import candidate_ranks
@@ -30,7 +31,8 @@ from labeling.judging.access import queries_visible_to, why_not
 from labeling.queries.models import Query
 from releases.access import labels_visible_to
 from releases.models import Release
-from releases.snapshot.snapshot import SnapshotQuery
+from releases.snapshot.certificates import certificate_of
+from releases.snapshot.snapshot import Snapshot, SnapshotQuery
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import images_visible_to
 
@@ -38,6 +40,8 @@ from retrieval.flags.selectors import images_visible_to
 PAGE: Final = 100
 #: An image counts as found down to this rank.
 FOUND_WITHIN: Final = 50
+#: The measures whose ranges a query's page shows.
+RANGED: Final = ("AP@50", "nDCG@50", "R@50")
 #: Missed images that are shown; the page says how many there are.
 MOST_MISSED: Final = 100
 
@@ -176,6 +180,43 @@ def tie_ranges(
         for measure in parsed
         if measure.key in moved
     ]
+
+
+def missing_rows(
+    board: Board, runs: BoardRuns, run: Run, measures: Sequence[str]
+) -> list[tuple[str, str, str]]:
+    """The mean's name, and its range with what labels may miss, alone and with the sampling of
+    queries, as printed; of each measure that has one."""
+    rows = []
+    for measure in parse_measures(measures):
+        found = certified.mean_ranges(board, runs, measure.key).get(run.pk)
+        if found is not None:
+            spans = [
+                "–".join(printed(measure.key, edge) for edge in span)
+                for span in (found.mean, found.with_queries)
+            ]
+            rows.append((measure.mean_name, spans[0], spans[1]))
+    return rows
+
+
+def query_ranges(run: Run, release: Release, query_id: int) -> dict[str, Any]:
+    """The context of how far what the query's own certificate leaves open could move the run's
+    scores there; empty where nothing is bounded."""
+    snapshot = Snapshot(release.snapshot_directory)
+    known = certificate_of(snapshot, query_id) if run.task == Run.Task.FULL else None
+    if known is None or run.kind == Run.Kind.RANDOM:
+        return {}
+    ranking, possible = rankings_on(run, release).get(query_id), np.array(known.possible, np.int64)
+    ranges = []
+    for measure in certified.ranged(release, RANGED):
+        first = certified.first_images(release, query_id, ranking, possible, measure)
+        span = score_range(first, measure, known.missing_at_most)[:, -1]
+        ranges.append((measure.key, "–".join(printed(measure.key, edge) for edge in span)))
+    return {
+        "ranges": ranges,
+        "missing": known.missing_at_most,
+        "confidence": f"{100 * snapshot.header.confidence:g}",
+    }
 
 
 def version_rows(user: Any, run: Run) -> list[VersionRow]:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from core.access import Role, at_least
 from core.address_choices import chosen, chosen_id, chosen_page
+from evaluation.leaderboard import certified
 from evaluation.leaderboard import run_page as page
 from evaluation.leaderboard.board import GROUPINGS, SPLITS, Board, printed, ranks_among
 from evaluation.leaderboard.choice import read_measure, visible_measure
@@ -124,6 +125,8 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
             for grouping, parts in page.part_rows(runs, board, run, measures).items()
         ],
         "ties": page.tie_ranges(board, run, release, measures),
+        "missing_ranges": page.missing_rows(board, runs, run, measures),
+        "unknown": certified.missing_on(board, runs, measures[0]),
         "competitors": len(board.competitors),
         "best_rows": by_value[:EXTREMES],
         "worst_rows": by_value[::-1][:EXTREMES],
@@ -215,6 +218,8 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
     }
     if run.pk in board.runs and query_id in board.query_ids:
         context["figures"] = _figures(board, run, query_id)
+        if run.pk in board.competitors:
+            context |= page.query_ranges(run, release, query_id)
         context["competitors"] = len(board.competitors)
     context["to_label"] = to_label = page.query_to_label(release, query, user)
     ranking = page.ranking_of(run, release, query_id)

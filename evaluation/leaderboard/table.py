@@ -8,8 +8,9 @@ from typing import Final
 
 from django.http import Http404
 
-from evaluation.leaderboard import statistics
+from evaluation.leaderboard import certified, statistics
 from evaluation.leaderboard.board import ALL, Board, Subset, best_runs, places, printed
+from evaluation.leaderboard.certified import Unknown
 from evaluation.leaderboard.choice import MEASURES, Choice
 from evaluation.leaderboard.selectors import FEWEST_JUDGED, JUDGED, BoardRuns, version_board
 from evaluation.runs.models import Run
@@ -29,6 +30,8 @@ class Figure:
     """None where there is nothing to average."""
     interval: str = ""
     """"28.1–38.0"; empty where there is none."""
+    missing: str = ""
+    """"42.9–44.1": with what labels may miss; empty where that isn't bounded."""
     best: bool = False
     """The column's highest as printed; of several equal ones, all."""
 
@@ -60,6 +63,8 @@ class Row:
     """Letters: runs that share a letter don't differ significantly."""
     beside: str
     """The mean on another version; empty where the run is not scored there."""
+    ahead_of: int | None
+    """The next place, where its run can't pass this one whatever labels miss; else None."""
     few_judged: bool
     """Whether fewer than FEWEST_JUDGED of its first 10 images were judged, over all queries."""
 
@@ -76,6 +81,8 @@ class Table:
     """The rows in groups: each first stage with the runs that re-rank it, where two-stage runs are
     listed under their first stage; else one group of all."""
     queries: int
+    unknown: Unknown | None
+    """What labels may miss, by which means of the chosen measure have ranges; None without any."""
     bounds: Table | None = None
     """The table of the best possible re-ranks, which compete with no run, with the same columns and
     order. None without any."""
@@ -89,6 +96,11 @@ class Table:
     def drawable(self) -> tuple[Row, ...]:
         """All rows, then those of the bounds."""
         return self.rows + (self.bounds.rows if self.bounds else ())
+
+    @property
+    def ahead(self) -> bool:
+        """Whether a row says that it stays ahead of the next."""
+        return any(row.ahead_of for row in self.rows)
 
     @property
     def few_judged(self) -> bool:
@@ -126,10 +138,11 @@ def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = 
         order.sort(key=lambda run: runs.runs[run].name.casefold(), reverse=choice.descending)
     figures = {
         key: _figures(
-            board, means[key], *column, with_intervals=_has_intervals(choice, runs, column[0])
+            board, runs, means[key], *column, with_intervals=_has_intervals(choice, runs, column[0])
         )
         for key, column in columns.items()
     }
+    ahead = certified.ahead_of_next(board, runs, choice.measure) if sort == choice.measure else {}
     of_runs = places(_competing(board, means[sort]))
     groups = statistics.groups(board, choice.measure)
     on_other = {} if beside is None else _means_beside(choice, runs, beside)
@@ -141,6 +154,7 @@ def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = 
             figures=tuple(of_column[run] for of_column in figures.values()),
             groups=groups.get(run, ""),
             beside=on_other.get(run, ""),
+            ahead_of=of_runs.get(ahead.get(run, 0)),
             few_judged=run in few_judged,
         )
         for run in order
@@ -161,6 +175,7 @@ def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = 
         },
         families=_families(competing) if choice.under else (tuple(competing),),
         queries=len(board.queries),
+        unknown=certified.missing_on(board, runs, choice.measure),
     )
     if not bounds:
         return table
@@ -169,11 +184,19 @@ def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = 
 
 
 def figure(
-    measure: str, mean: float | None, interval: tuple[float, float] | None, *, best: bool = False
+    measure: str,
+    mean: float | None,
+    interval: tuple[float, float] | None,
+    *,
+    missing: tuple[float, float] | None = None,
+    best: bool = False,
 ) -> Figure:
-    """A mean as printed, with its interval."""
-    edges = "" if interval is None else "–".join(printed(measure, edge) for edge in interval)
-    return Figure(printed(measure, mean), mean, edges, best)
+    """A mean as printed, with its interval and its range."""
+
+    def edges(span: tuple[float, float] | None) -> str:
+        return "" if span is None else "–".join(printed(measure, edge) for edge in span)
+
+    return Figure(printed(measure, mean), mean, edges(interval), edges(missing), best)
 
 
 def _columns(choice: Choice, runs: BoardRuns, board: Board) -> dict[str, tuple[str, Subset]]:
@@ -195,13 +218,27 @@ def usual_columns(runs: BoardRuns, split: str) -> list[str]:
 
 
 def _figures(
-    board: Board, means: dict[int, float], measure: str, subset: Subset, *, with_intervals: bool
+    board: Board,
+    runs: BoardRuns,
+    means: dict[int, float],
+    measure: str,
+    subset: Subset,
+    *,
+    with_intervals: bool,
 ) -> dict[int, Figure]:
     """A column's figures by run."""
     intervals = statistics.intervals(board, measure, subset) if with_intervals else {}
+    with_ranges = with_intervals and subset.grouping == ALL
+    ranges = certified.mean_ranges(board, runs, measure) if with_ranges else {}
     best = best_runs(measure, _competing(board, means))
     return {
-        run: figure(measure, means.get(run), intervals.get(run), best=run in best)
+        run: figure(
+            measure,
+            means.get(run),
+            intervals.get(run),
+            missing=ranges[run].mean if run in ranges else None,
+            best=run in best,
+        )
         for run in board.runs
     }
 

@@ -34,6 +34,8 @@ class QueryCertificate:
     missing_at_most: int
     recall_at_least: float | None
     """None where nothing is found."""
+    possible: tuple[int, ...]
+    """The images of the pool, ascending, that may be relevant though no label says so."""
 
 
 def certificates(snapshot: Snapshot) -> Iterator[QueryCertificate]:
@@ -43,6 +45,16 @@ def certificates(snapshot: Snapshot) -> Iterator[QueryCertificate]:
     """
     for rounds, pool in audits(snapshot):
         yield certificate(snapshot, rounds, pool)
+
+
+def certificate_of(snapshot: Snapshot, query_id: int) -> QueryCertificate | None:
+    """The certificate of one query; None where it has none. ValueError as `certificates`."""
+    if not snapshot.has_table("pools"):
+        return None
+    rounds = [drawn for drawn in snapshot.rounds() if drawn.query_id == query_id]
+    statement = "SELECT * FROM pools WHERE query_id = $query_id ORDER BY rank"
+    rows = snapshot.sql(statement, query_id=query_id).fetchall() if rounds else []
+    return certificate(snapshot, rounds, [PoolImage(*row) for row in rows]) if rows else None
 
 
 def audits(snapshot: Snapshot) -> Iterator[tuple[list[DrawnRound], list[PoolImage]]]:
@@ -70,6 +82,13 @@ def certificate(
         found=found,
         missing_at_most=missing_at_most(in_order, found=found, confidence=confidence),
         recall_at_least=recall_at_least(in_order, found=found, confidence=confidence),
+        possible=tuple(
+            sorted(
+                image.image_id
+                for image in pool
+                if image.label in ("", "undecided") and not image.withdrawn
+            )
+        ),
     )
 
 

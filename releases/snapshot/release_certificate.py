@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import inf
 from operator import attrgetter
 from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from labeling.certificates.bounds import (
     SEEDS_SHARE,
@@ -79,6 +82,46 @@ class ReleaseCertificate:
     def complete(self) -> bool:
         """Whether everything that could be selected is judged, so that nothing is left to bound."""
         return self.judged == self.unjudged
+
+    @property
+    def unknown_at_most(self) -> int | None:
+        """An upper bound on the relevant pairs of the pools that no label of the release knows of;
+        None where the audits bound nothing."""
+        if self.missing_at_most is None:
+            return None
+        left = self.found_at_audit + self.missing_at_most - self.found
+        return left if left >= 0 else None
+
+
+def possible_images(
+    snapshot: Snapshot, certificate: ReleaseCertificate
+) -> dict[int, npt.NDArray[np.int64]]:
+    """The images among which `unknown_at_most` are: by the id of each query that the certificate
+    covers those of its pool, ascending, that may be relevant though no label says so.
+    """
+    # What everybody judged not relevant isn't, where people are taken to recognize all.
+    trusted = certificate.sensitivity_at_least is None or certificate.complete
+    table = snapshot.sql(_POSSIBLE, trusted=trusted).to_arrow_table()
+    query_ids, image_ids = (table[name].to_numpy() for name in ("query_id", "image_id"))
+    covered = sorted(audit.query_id for audit in snapshot.release_audits() if audit.covers)
+    edges = np.searchsorted(query_ids, [*covered, np.iinfo(np.int64).max])
+    return {
+        query_id: image_ids[start:stop]
+        for query_id, (start, stop) in zip(covered, pairwise(edges.tolist()), strict=True)
+    }
+
+
+_POSSIBLE: Final = """
+SELECT audited.query_id, audited.image_id
+  FROM audited
+  JOIN (SELECT DISTINCT query_id FROM release_audits WHERE covers) USING (query_id)
+  LEFT JOIN pairs USING (query_id, image_id)
+  LEFT JOIN (SELECT query_id, image_id, bool_and(relevance = 'not_relevant') AS refused
+               FROM judgments GROUP BY ALL) USING (query_id, image_id)
+ WHERE NOT withdrawn AND NOT coalesce(relevant, false)
+   AND NOT ($trusted AND coalesce(refused, false))
+ ORDER BY ALL
+"""
 
 
 def release_certificate(snapshot: Snapshot) -> ReleaseCertificate | None:

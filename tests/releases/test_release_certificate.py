@@ -21,8 +21,8 @@ from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from releases.making.services import release_export, release_verify
 from releases.models import Release
-from releases.snapshot.release_certificate import LEAST_SEEDS, release_certificate
-from releases.snapshot.snapshot import AuditedImage, ReleasedAudit, Seed
+from releases.snapshot.release_certificate import LEAST_SEEDS, possible_images, release_certificate
+from releases.snapshot.snapshot import AuditedImage, ReleasedAudit, Seed, Snapshot
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
 from tests.conftest import client_of
@@ -243,24 +243,22 @@ class TestWhatIsLeft:
 
     SELECTABLE = range(101, 367)
 
-    def certificate(self, folder: Path, judged: int, relevant: int = 0, seeds: int = 0) -> Any:
+    def snapshot(self, folder: Path, judged: int, relevant: int = 0, seeds: int = 0) -> Snapshot:
         """Of the first so many `judged` since, of these so many relevant."""
         labels = [
             (number, "relevant" if place < relevant else NO)
             for place, number in enumerate(self.SELECTABLE[:judged])
         ]
-        return release_certificate(
-            write_snapshot(
-                folder,
-                header=header(),
-                queries=[query(7)],
-                pairs=[pair(7, number, True) for number in range(1, 6)]
-                + [pair(7, number, label == "relevant") for number, label in labels],
-                judgments=[judgment(7, number, label) for number, label in labels],
-                release_audits=[ReleasedAudit(7, 1, "test", "ab" * 32, 0.01, True, 266, 5)],
-                audited=[AuditedImage(7, one, 1, False, "", False) for one in self.SELECTABLE],
-                seeds=[Seed(7, number, "relevant") for number in range(1, seeds + 1)],
-            )
+        return write_snapshot(
+            folder,
+            header=header(),
+            queries=[query(7)],
+            pairs=[pair(7, number, True) for number in range(1, 6)]
+            + [pair(7, number, label == "relevant") for number, label in labels],
+            judgments=[judgment(7, number, label) for number, label in labels],
+            release_audits=[ReleasedAudit(7, 1, "test", "ab" * 32, 0.01, True, 266, 5)],
+            audited=[AuditedImage(7, one, 1, False, "", False) for one in self.SELECTABLE],
+            seeds=[Seed(7, number, "relevant") for number in range(1, seeds + 1)],
         )
 
     @pytest.mark.parametrize(
@@ -279,9 +277,16 @@ class TestWhatIsLeft:
     def test_no_more_is_missing_than_is_left(
         self, tmp_path: Path, judged: int, relevant: int, seeds: int, missing: int, recall: float
     ) -> None:
-        found = self.certificate(tmp_path, judged, relevant, seeds)
+        snapshot = self.snapshot(tmp_path, judged, relevant, seeds)
+        found = release_certificate(snapshot)
+        assert found is not None
         assert (found.missing_at_most, found.recall_at_least) == (missing, recall)
         assert found.complete == (judged == 266)
+        # What isn't found yet is among as many images.
+        assert found.unknown_at_most == missing - relevant
+        [possible] = possible_images(snapshot, found).values()
+        assert len(possible) == missing - relevant
+        assert set(possible.tolist()) <= set(self.SELECTABLE[0 if seeds else judged :])
 
 
 def test_a_release_that_is_labeled_whole_says_so(

@@ -1,0 +1,207 @@
+"""How far relevant images that no label knows of could move the scores of runs.
+
+A certificate bounds how many relevant images the labels miss, not which. So a score becomes a
+range: from the lowest to the highest that it can be if at most m images that may be relevant are.
+With j of them among a run's first k, AP, nDCG and R are highest where these have the first of the
+ranks that they can have, and lowest where they have the last, since none of the three falls when a
+relevant image moves up; those beyond k only raise the denominator. All numbers up to m are tried,
+since the denominator grows with them.
+
+The mean over queries is lowest, and highest, over all ways to share M missing images among them:
+the exact optimum by dynamic programming over the queries. Relevance is binary, and which queries
+are scored, those with a relevant image, doesn't change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.scoring.measures import Measure
+from evaluation.scoring.metrics import Floats, Integers, discounts, ideal_gain
+
+Booleans = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstImages:
+    """The first n <= k images of a run for a query, best first."""
+
+    image_ids: Integers
+    """(n,)"""
+    relevant: Booleans
+    """(n,) by the labels."""
+    possible: Booleans
+    """(n,) whether the image may be relevant though no label says so."""
+    total: int
+    """R, how many images of the query are relevant by the labels, from 1."""
+    beyond: int
+    """How many other images may be relevant though no label says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """A measure as a sum over ranks, over a denominator that depends on R alone."""
+
+    gain: Callable[[Booleans], Floats]
+    """The sums (...) of rankings (..., n)."""
+    ideal: Callable[[Integers, int], Floats | Integers]
+    """The denominators (...) of R (...), at the cut-off."""
+    shared: bool = False
+    """Whether each relevant image also adds 1 / rank to those below it."""
+
+
+def _precision_sum(relevant: Booleans) -> Floats:
+    ranks = np.arange(1, relevant.shape[-1] + 1)
+    sums: Floats = (np.cumsum(relevant, axis=-1) * relevant / ranks).sum(axis=-1)
+    return sums
+
+
+def _discounted_gain(relevant: Booleans) -> Floats:
+    sums: Floats = relevant @ discounts(np.arange(1, relevant.shape[-1] + 1))
+    return sums
+
+
+def _ideal_gain(totals: Integers, k: int) -> Floats:
+    return ideal_gain(totals, np.asarray(k))
+
+
+def _count(relevant: Booleans) -> Floats:
+    sums: Floats = relevant.sum(axis=-1, dtype=np.float64)
+    return sums
+
+
+_BOUNDED: Final = {
+    "AP@k": _Bounded(_precision_sum, lambda totals, k: np.minimum(totals, k), shared=True),
+    "nDCG@k": _Bounded(_discounted_gain, _ideal_gain),
+    "R@k": _Bounded(_count, lambda totals, _: totals),
+}
+
+
+def has_range(measure: Measure) -> bool:
+    """Whether scores of a measure have a range here: AP, nDCG and R with a cut-off."""
+    return measure.kind.pattern in _BOUNDED
+
+
+def score_range(first: FirstImages, measure: Measure, most: int) -> Floats:
+    """(2, most + 1): the lowest and the highest score if at most m images are missing, for each m
+    from 0 to `most`. KeyError: the measure has no range."""
+    rows = _scores(first, measure, most)
+    return np.stack([np.minimum.accumulate(rows[0]), np.maximum.accumulate(rows[1])])
+
+
+def least_difference(
+    first: FirstImages, second: FirstImages, measure: Measure, most: int
+) -> Floats:
+    """(most + 1,): what the first run's score is ahead of the second's at least if at most m images
+    are missing, for each m from 0 to `most`; negative where it may fall behind.
+
+    The same images are missing for both, and the denominators are the same. Exact for nDCG and R,
+    where each image has its own part of the difference; for AP a lower bound, as images further up
+    add to the parts of those below: in the second run as much as they can, in the first nothing.
+    """
+    alone = _scores(first, measure, most)[0] - _scores(second, measure, most)[1]
+    shared = _shared_difference(first, second, measure, most)
+    bound: Floats = np.minimum.accumulate(np.maximum(alone, shared))
+    return bound
+
+
+def lowest_mean(tables: Floats, most: int) -> tuple[float, Integers]:
+    """The lowest mean over s queries if at most `most` images are missing in all, and how many are
+    missing of each query then, (s,).
+
+    `tables` (s, most + 1) hold each query's lowest value if at most m images are missing, for each
+    m. ValueError: no query.
+    """
+    if not len(tables):
+        raise ValueError("there is no query to average over")
+    totals = np.zeros(most + 1)
+    budgets = np.arange(most + 1)
+    chosen = []
+    for table in tables:
+        # Where more missing images change nothing, none are spent.
+        steps = np.flatnonzero(np.diff(table, prepend=np.inf))
+        rest = budgets - steps[:, np.newaxis]
+        sums = np.where(rest >= 0, totals[rest] + table[steps, np.newaxis], np.inf)
+        best = sums.argmin(axis=0)
+        totals = sums[best, budgets]
+        chosen.append(steps[best])
+    spent = np.zeros(len(tables), dtype=np.int64)
+    for query in reversed(range(len(tables))):
+        spent[query] = chosen[query][most - spent.sum()]
+    return float(totals[most]) / len(tables), spent
+
+
+def mean_range(tables: Floats, most: int) -> tuple[float, float, Floats]:
+    """The lowest and the highest mean over s queries of which at most `most` images are missing in
+    all, from their `score_range`s (s, 2, most + 1); and the queries' scores then, (2, s)."""
+    low, fewest = lowest_mean(tables[:, 0], most)
+    high, more = lowest_mean(-tables[:, 1], most)
+    rows = np.arange(len(tables))
+    return low, -high, np.stack([tables[rows, 0, fewest], tables[rows, 1, more]])
+
+
+def _scores(first: FirstImages, measure: Measure, most: int) -> Floats:
+    """(2, most + 1): the lowest and the highest score if m images are missing, neither more nor
+    fewer; beyond the last m that can be, as of that one."""
+    bounded = _BOUNDED[measure.kind.pattern]
+    inside = int(first.possible.sum())
+    missing = np.minimum(np.arange(most + 1), inside + first.beyond)
+    ideal = bounded.ideal(first.total + missing, measure.k or 0)
+    places = np.cumsum(first.possible)
+    added = np.arange(min(most, inside) + 1)[:, np.newaxis]
+    top = bounded.gain(first.relevant | (first.possible & (places <= added)))
+    # So many must be among the first k, since there is no room for them elsewhere.
+    forced = np.maximum(missing - first.beyond, 0)
+    added = np.arange(forced.max() + 1)[:, np.newaxis]
+    bottom = bounded.gain(first.relevant | (first.possible & (places > inside - added)))
+    scores: Floats = np.stack([bottom[forced], top[np.minimum(missing, inside)]]) / ideal
+    return scores
+
+
+def _shared_difference(
+    first: FirstImages, second: FirstImages, measure: Measure, most: int
+) -> Floats:
+    """(most + 1,): a lower bound of the difference if m images are missing, from what each of them
+    adds to the first score at least and to the second at most."""
+    bounded = _BOUNDED[measure.kind.pattern]
+    images = np.union1d(first.image_ids[first.possible], second.image_ids[second.possible])
+    elsewhere = int(first.possible.sum()) + first.beyond - len(images)
+    missing = np.minimum(np.arange(most + 1), len(images) + elsewhere)
+    # With more of them than there are images, what each adds stays the same.
+    numbers = np.arange(min(most, len(images)) + 1)
+    parts = np.zeros((len(numbers), len(images)))
+    parts[:, _columns(images, first)] += _added_alone(first, bounded)
+    parts[:, _columns(images, second)] -= _added_alone(second, bounded)
+    if bounded.shared:
+        above = np.arange(second.possible.sum())
+        others = np.minimum(np.maximum(numbers - 1, 0)[:, np.newaxis], above)
+        parts[:, _columns(images, second)] -= others / (np.flatnonzero(second.possible) + 1)
+    sums = np.cumsum(np.sort(parts, axis=1), axis=1)
+    sums = np.concatenate([np.zeros((len(numbers), 1)), sums], axis=1)
+    # As many as lower the difference, the rest elsewhere as far as there is room.
+    lowering = np.count_nonzero(parts < 0, axis=1)
+    rows = np.minimum(missing, len(numbers) - 1)
+    taken = np.clip(lowering[rows], missing - elsewhere, np.minimum(missing, len(images)))
+    before = bounded.gain(first.relevant) - bounded.gain(second.relevant)
+    ideal = bounded.ideal(first.total + missing, measure.k or 0)
+    difference: Floats = (before + sums[rows, np.maximum(taken, 0)]) / ideal
+    return difference
+
+
+def _columns(images: Integers, run: FirstImages) -> Integers:
+    """The places of a run's possible images among `images`, which are ascending."""
+    columns: Integers = np.searchsorted(images, run.image_ids[run.possible])
+    return columns
+
+
+def _added_alone(run: FirstImages, bounded: _Bounded) -> Floats:
+    """What each of a run's possible images adds to the sum if it alone is relevant beside those
+    that are known."""
+    alone = run.relevant | np.eye(len(run.relevant), dtype=np.bool_)[run.possible]
+    added: Floats = bounded.gain(alone) - bounded.gain(run.relevant)
+    return added
