@@ -146,6 +146,7 @@ _PAGES: Final = {
       Leaderboard of a release           /releases/{release}/leaderboard/
       Analysis of a release              /releases/{release}/analysis/
       Correlations of a release          /releases/{release}/correlations/
+      Detection on a release             /releases/{release}/detection/
       Bias of a release                  /releases/{release}/bias/
       Submission to a release            /releases/{release}/submit/
       API: release                       /api/releases/{release}/

@@ -28,6 +28,8 @@ class LinkPlace(Enum):
     """The head of the corpus page."""
     FLAGS = auto()
     """The page of flagged images: pages on which other reports on images are decided."""
+    LEADERBOARD = auto()
+    """The tabs of a leaderboard beside its tasks: the user and the release."""
     ANALYSIS = auto()
     """The page of a leaderboard's analyses: the user, the release and what is chosen (`task`, and
     `split` where its labels may be seen)."""

@@ -14,7 +14,7 @@ from core.access import Role, at_least, require_evaluator, require_role
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.pages import refusal_in_message
-from core.registries import LinkPlace, links
+from core.registries import Link, LinkPlace, links
 from evaluation.leaderboard.board import GROUPINGS, TEST
 from evaluation.leaderboard.board_charts import board_charts
 from evaluation.leaderboard.choice import (
@@ -42,6 +42,8 @@ from labeling.queries.benchmarks import benchmarks_shown
 from releases.access import other_versions
 from releases.models import Release
 
+TASK_TABS: Final[dict[str, str]] = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
+ANALYSIS_TAB: Final = "Analysis"
 #: Releases that the page of one without runs names.
 OTHERS: Final = 10
 
@@ -60,7 +62,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
         "release": release,
         "benchmarks": benchmarks_shown(request.user),
         "choice": choice,
-        "tabs": _tabs(release, choice),
+        "tabs": board_tabs(request.user, release, choice, TASK_TABS[choice.task]),
         "may_compute": at_least(request.user, Role.ADMIN),
         "may_evaluate": at_least(request.user, Role.REVIEWER),
         "baselines_job": jobs_visible_to(request.user).filter(pk=job.pk).first() if job else None,
@@ -87,7 +89,8 @@ def analysis_page(request: HttpRequest, pk: int) -> HttpResponse:
     require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     choice = read_choice(request.GET)
-    context: dict[str, Any] = {"release": release, "tabs": _tabs(release, choice, analysis=True)}
+    tabs = board_tabs(request.user, release, choice, ANALYSIS_TAB)
+    context: dict[str, Any] = {"release": release, "tabs": tabs}
     try:
         runs = board_runs(release, choice.task, request.user)
     except NoSnapshot as error:
@@ -131,24 +134,25 @@ def _baselines(request: HttpRequest, release: Release) -> HttpResponse:
     return redirect("leaderboard", pk=release.pk)
 
 
-def _tabs(release: Release, choice: Choice, *, analysis: bool = False) -> list[dict[str, Any]]:
-    """The tasks, and the analyses of the chosen one."""
+def board_tabs(user: Any, release: Release, choice: Choice, current: str) -> list[dict[str, Any]]:
+    """The tasks, what extras add, and the analyses of the chosen task; `current` is the title of
+    the tab that is shown.
+    """
     board = reverse("leaderboard", args=[release.pk])
-    titles = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
     tabs = [
-        {
-            "title": title,
-            "current": not analysis and choice.task == task,
-            "address": board
+        Link(
+            title,
+            board
             + Choice(
                 task=task, split=choice.split, measure=HEADLINES[task][0], view=choice.view
             ).address(),
-        }
-        for task, title in titles.items()
+        )
+        for task, title in TASK_TABS.items()
     ]
     usual = Choice(task=choice.task, split=choice.split, measure=HEADLINES[choice.task][0])
     address = reverse("leaderboard-analysis", args=[release.pk]) + usual.address()
-    return [*tabs, {"title": "Analysis", "current": analysis, "address": address}]
+    tabs += [*links(LinkPlace.LEADERBOARD, user, release), Link(ANALYSIS_TAB, address)]
+    return [{**tab._asdict(), "current": tab.title == current} for tab in tabs]
 
 
 def _board(choice: Choice, seen: VisibleMeasure, runs: BoardRuns, user: Any) -> dict[str, Any]:

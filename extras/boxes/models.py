@@ -1,11 +1,13 @@
-"""Queries that ask for boxes, and the boxes that people drew on their images."""
+"""Queries that ask for boxes, the boxes that people drew on their images, and runs of detectors."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
 
+from core.jobs.models import Job
 from labeling.queries.models import Query
+from releases.models import Release
 from retrieval.corpus.models import Image
 
 
@@ -71,3 +73,25 @@ class BoxSet(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query_id}/{self.image_id}: {len(self.boxes)} boxes"
+
+
+class DetectionRun(models.Model):
+    """A detector's boxes on the images of a release: their figures, once a job has scored them."""
+
+    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="detection_runs")
+    name = models.CharField(max_length=150, help_text="the method's name")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    results = models.JSONField(null=True, help_text="COCO results; empty once they are scored")
+    figures = models.JSONField(null=True, help_text="`detection.FIGURES`; empty until then")
+    sha256 = models.CharField(max_length=64, help_text="of the results file")
+    created_at = models.DateTimeField(auto_now_add=True)
+    job = models.OneToOneField(Job, on_delete=models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(name=""), name="detection_run_name")
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -19,6 +19,8 @@ from labeling.candidates.services import lock_query
 from labeling.queries.models import Query, QueryEdit
 from retrieval.corpus.models import Image
 
+#: Bytes of an uploaded file; the commands take larger ones.
+LARGEST_UPLOAD: Final = 20 * 2**20
 #: How far the shapes of one image may differ, as a share of its side ratio: by rounding alone.
 SAME_SHAPE: Final = 0.02
 

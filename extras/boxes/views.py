@@ -1,23 +1,33 @@
-"""The panel on a query's page, the page on which boxes are drawn, and files in and out."""
+"""The panel on a query's page, the page on which boxes are drawn, files in and out, and the
+leaderboard's tab "Detection".
+"""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from core.access import Role, at_least, require_role
+from core.access import Role, at_least, require_evaluator, require_role
 from core.address_choices import chosen
-from core.pages import refusal_in_message
+from core.pages import refusal_in_form, refusal_in_message
+from core.registries import Link
+from evaluation.leaderboard.choice import Choice
+from evaluation.leaderboard.views import board_tabs
+from evaluation.runs.selectors import require_allowed
 from extras.boxes.coco import detections
+from extras.boxes.detection import FIGURES
+from extras.boxes.detection_runs import detection_delete, detection_submit, truth_name
 from extras.boxes.matching import MOST_BOXES
-from extras.boxes.models import BoxedQuery
+from extras.boxes.models import BoxedQuery, DetectionRun
 from extras.boxes.selectors import (
     KINDS,
     BoxWork,
@@ -26,13 +36,14 @@ from extras.boxes.selectors import (
     decisive,
     images_asked,
 )
-from extras.boxes.services import BoxImport, boxes_ask, boxes_import
+from extras.boxes.services import LARGEST_UPLOAD, BoxImport, boxes_ask, boxes_import
 from labeling.judging.access import get_query_for
 from labeling.queries.models import Query
+from releases.models import Release
+from releases.selectors import release_file_path
 from retrieval.corpus.models import Image
 
-#: Bytes of an uploaded file; the command takes larger ones.
-LARGEST_UPLOAD: Final = 20 * 2**20
+TAB: Final = "Detection"
 #: File names that a message has.
 NAMED: Final = 5
 
@@ -145,3 +156,63 @@ def said_of(report: BoxImport) -> list[str]:
         names = " ".join(report.refused[:NAMED])
         said.append(f"{len(report.refused):,} images were refused: {names}")
     return said
+
+
+class DetectionForm(forms.Form):
+    """A results file and the method's name."""
+
+    name = forms.CharField(max_length=150, label="Method")
+    file = forms.FileField(
+        label="COCO results",
+        help_text="A JSON list of image_id, category_id, bbox and score. "
+        f"At most {LARGEST_UPLOAD // 2**20} MiB.",
+    )
+
+
+def tab(_user: Any, release: Release) -> Link | None:
+    """The link of a release with boxes that runs are scored on."""
+    there = release_file_path(release=release, name=truth_name(release))
+    return Link(TAB, reverse("detection", args=[release.pk])) if there else None
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def detection_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A release's runs of detectors, the highest AP first, and the form that takes in another."""
+    require_evaluator(request.user)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
+    form = DetectionForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        with refusal_in_form(form):
+            detection_submit(release=release, owner=request.user, **form.cleaned_data)
+            return redirect("detection", pk=pk)
+    runs = release.detection_runs.select_related("owner", "job").defer("results")
+    context = {
+        "section": "leaderboard",
+        "release": release,
+        "tabs": board_tabs(request.user, release, Choice(), TAB),
+        "boxes": truth_name(release) if tab(request.user, release) else "",
+        "form": form,
+        "figures": FIGURES,
+        "lines": [
+            (run, [(run.figures or {}).get(name) for name in FIGURES], _may_delete(request, run))
+            for run in sorted(runs, key=lambda run: -((run.figures or {}).get("AP") or 0))
+            if run.figures or _may_delete(request, run)
+        ],
+    }
+    return render(request, "boxes/detection.html", context)
+
+
+def _may_delete(request: HttpRequest, run: DetectionRun) -> bool:
+    return run.owner == request.user or at_least(request.user, Role.ADMIN)
+
+
+@login_required
+@require_POST
+def detection_run(request: HttpRequest, pk: int, run_id: int) -> HttpResponse:
+    """Delete a run (its owner and admins)."""
+    require_evaluator(request.user)
+    run = get_object_or_404(DetectionRun, pk=run_id, release=pk)
+    require_allowed(_may_delete(request, run))
+    detection_delete(run=run)
+    return redirect("detection", pk=pk)

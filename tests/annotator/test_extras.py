@@ -64,12 +64,12 @@ def test_without_extras_nothing_of_them_is_there() -> None:
     assert without["lists"] == [0] * 12
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
-        "add_context", "evaluate_species", "find_duplicates", "import_boxes", "import_lookalikes",
+        "add_context", "evaluate_boxes", "evaluate_species", "find_duplicates", "import_boxes", "import_lookalikes",
         "propose_faces", "propose_lookalikes", "simulate", "train_context",
     ]  # fmt: skip
-    assert with_all["lists"] == [7, *[1] * 11]
+    assert with_all["lists"] == [8, *[1] * 11]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {
-        "find_duplicates", "simulate", "species_task",
+        "find_duplicates", "score_boxes", "simulate", "species_task",
     }  # fmt: skip
     own = {
         "BOX_SECOND_OPINION", "RANKING_SHARDS", "RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS",
@@ -79,7 +79,7 @@ def test_without_extras_nothing_of_them_is_there() -> None:
     assert with_all["formats"][-1] == "datasheet"
     gone = {*with_all["routes"]} - {*without["routes"]}
     assert gone >= {
-        "compare-species", "correlations", "duplicates", "lookalikes", "query-boxes",
+        "compare-species", "correlations", "detection", "duplicates", "lookalikes", "query-boxes",
         "query-nature", "simulations", "species-board",
     }  # fmt: skip
     assert {*without["routes"]} < {*with_all["routes"]}

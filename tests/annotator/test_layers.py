@@ -49,6 +49,7 @@ PURE = [
     "evaluation/reranking/order.py",
     "evaluation/scoring",
     "extras/boxes/coco.py",
+    "extras/boxes/detection.py",
     "extras/boxes/matching.py",
     "extras/context/harmonics.py",
     "extras/lookalikes/overlap.py",

@@ -38,7 +38,7 @@ NOT_READ = {
     "query-from-search", "query-transition", "query-team", "query-refresh", "release-retry",
     "benchmark-delete", "practice-query", "query-finds", "upload-preview",
     "upload-piece", "upload-unpack", "upload-image", "query-boxes-import",
-    "query-boxes-ask",
+    "query-boxes-ask", "detection-run",
     "login", "logout", "oidc-log-in", "oidc-callback", "healthz", "healthz-web",
     "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-mail", "account-token-revoke", "password-link", "first-admin",

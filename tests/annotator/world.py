@@ -94,6 +94,7 @@ class World:
                 "pk": self.release.pk,
                 "name": "inquire_queries_val.csv",
                 "extension": "csv",
+                "run_id": 1,
             },
             "runs": {"pk": self.run.pk, "query_id": 3},
             "jobs": {"pk": self.job.pk},

@@ -242,6 +242,8 @@ def test_pages_of_releases_and_runs(look: Callable[..., Look], places: Places) -
         admin.pages("/leaderboard/species/")
     # What axe-core says of these is tested with what they do.
     names = ["statistics", "leaderboard", "bias", "submit"]
+    if "boxes" in settings.EXTRAS:
+        names.append("detection")
     if "correlations" in settings.EXTRAS:
         names.append("correlations")
     shown = (f"/runs/{run}/", f"/runs/{run}/queries/{places.number}/")
