@@ -64,8 +64,8 @@ def test_without_extras_nothing_of_them_is_there() -> None:
     assert without["lists"] == [0] * 12
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
-        "add_context", "evaluate_boxes", "evaluate_species", "find_duplicates", "import_boxes", "import_lookalikes",
-        "propose_faces", "propose_lookalikes", "simulate", "train_context",
+        "add_context", "evaluate_boxes", "evaluate_species", "find_duplicates", "import_boxes",
+        "import_lookalikes", "propose_faces", "propose_lookalikes", "simulate", "train_context",
     ]  # fmt: skip
     assert with_all["lists"] == [8, *[1] * 11]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {
