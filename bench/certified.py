@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, combinations
 from statistics import median
 from typing import Any, Final
@@ -119,7 +120,8 @@ class Labeled:
 
 def main(options: Any) -> tuple[bool, list[str]]:
     """Whether all ranges and orders of a release hold as often as its certificate."""
-    rows, low = [], False
+    rows: list[list[Any]] = []
+    low = False
     for name, draw in _sources(options):
         harness.log(f"{name} …")
         random = np.random.default_rng(39)
@@ -210,7 +212,7 @@ def _looseness() -> str:
         chosen = random.permutation(10)
         relevant[chosen[:2]] = possible[chosen[2:7]] = True
         query = Query(relevant, [random.permutation(10)[:5] for _ in range(2)])
-        pair = [query.first(run, relevant, possible) for run in range(2)]
+        first, second = (query.first(run, relevant, possible) for run in range(2))
         exact = []
         for missing in chain.from_iterable(combinations(chosen[2:7], m) for m in range(4)):
             full = relevant.copy()
@@ -218,7 +220,7 @@ def _looseness() -> str:
             nothing = np.zeros_like(full)
             scores = [score_range(query.first(run, full, nothing), measure, 0) for run in range(2)]
             exact.append(float(scores[0][0, 0] - scores[1][0, 0]))
-        gaps.append(min(exact) - least_difference(*pair, measure, 3)[-1])
+        gaps.append(min(exact) - least_difference(first, second, measure, 3)[-1])
     return (
         f"{TOYS} toy queries of 10 images, 2 known to be relevant and at most 3 of 5 missing: the "
         f"bound of AP@5’s difference is {100 * np.mean(gaps):.2f} points below the least of all "
@@ -236,7 +238,7 @@ def _seconds(options: Any) -> str:
     scores = np.array([[first.relevant.mean() for first in labeled.first(0)]])
     works: dict[str, Callable[[], Any]] = {
         "A bootstrap interval": lambda: bootstrap_intervals(scores),
-        **{f"A run’s range of {one}": lambda one=one: labeled.range(0, one) for one in MEASURES},
+        **{f"A run’s range of {one}": partial(labeled.range, 0, one) for one in MEASURES},
         "Whether a pair can swap by AP@50": lambda: labeled.ahead(0, 1, MEASURES[0]),
     }
     times: dict[str, list[float]] = {name: [] for name in works}
