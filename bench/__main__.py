@@ -35,6 +35,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "releases": "--images 200 --species 20 --judgments 1000",
     "curation": "--sizes 3000",
     "context": "--images 3000 --species 20 --observers 60",
+    "certified": "--releases 2 --queries 2 --timed 3 --missing 20 --rounds 1",
     "trust": "--labelers 4 --releases 4 --queries 2",
 }
 HEADING: Final = """# What is measured

@@ -36,6 +36,7 @@ SAYS = {
     "releases": ("Step: Images", "File: judgments.csv"),
     "curation": ("All figures agree", "| 3,000 (Darwin Core) | written"),
     "context": ("held-out places", "people have favorites"),
+    "certified": ("| 2,000, 100, 2 ", "toy queries", "A bootstrap interval"),
     "trust": ("| 20,000 | 500 ", "0.9 recognized, 60 seeds"),
 }
 
