@@ -47,6 +47,8 @@ class ListedModelSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(source="model.name")
     dimension = serializers.IntegerField(source="model.dimension")
     parameters = serializers.IntegerField(source="model.parameters", allow_null=True)
+    image_flops = serializers.IntegerField(source="model.image_flops", allow_null=True)
+    text_flops = serializers.IntegerField(source="model.text_flops", allow_null=True)
     seconds_per_image = serializers.FloatField(source="model.seconds_per_image", allow_null=True)
     embedded = serializers.IntegerField()
     images = serializers.IntegerField()

@@ -58,14 +58,13 @@ def measure_step(job: Job, deadline: float) -> bool:
             for _ in encode_batches(encoder, iter([items]), readers=readers):
                 pass
             seconds = time.monotonic() - began
-            parameters = encoder.parameters
     read = sum(item.vector is not None for item in items)
     if not read:
         raise JobFailed("There is no image to measure with: import images first.")
     model = embedding_model_get_or_create(name=job.params["model"])
     with transaction.atomic():
         EmbeddingModel.objects.filter(pk=model.pk).update(
-            seconds_per_image=seconds / read, parameters=parameters
+            seconds_per_image=seconds / read, **encoder.size.fields
         )
         job_advance(job=job, done=read, total=read)
     return True

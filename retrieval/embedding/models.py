@@ -24,6 +24,12 @@ class EmbeddingModel(models.Model):
     parameters = models.PositiveBigIntegerField(
         null=True, help_text="of image and text side together; empty until its text side is loaded"
     )
+    image_flops = models.PositiveBigIntegerField(
+        null=True, help_text="floating-point operations for one image; empty until counted"
+    )
+    text_flops = models.PositiveBigIntegerField(
+        null=True, help_text="and for one text; empty where they can't be counted"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     seconds_per_image = models.FloatField(
         null=True, help_text="to embed one on the machine that measured it; empty until measured"
@@ -58,6 +64,16 @@ class EmbeddingModel(models.Model):
     def millions_of_parameters(self) -> float | None:
         """How many numbers the model has learned, in millions; None before a text was encoded."""
         return None if self.parameters is None else self.parameters / 1e6
+
+    @property
+    def image_gflops(self) -> float | None:
+        """Billions of operations for one image; None before they are counted."""
+        return None if self.image_flops is None else self.image_flops / 1e9
+
+    @property
+    def text_gflops(self) -> float | None:
+        """Billions of operations for one text; None where they aren't counted."""
+        return None if self.text_flops is None else self.text_flops / 1e9
 
 
 class Embedding(models.Model):

@@ -139,10 +139,10 @@ def unread_texts(model: EmbeddingModel, texts: Collection[str]) -> dict[str, str
 def _encode(model: EmbeddingModel, text: str) -> tuple[list[float], str]:
     """A text's vector, and the end that isn't in it."""
     encoder = load_text_encoder(model.name)
-    if model.parameters is None:
-        model.parameters = encoder.parameters
+    if model.parameters is None or model.image_flops is None:
+        model.parameters, model.image_flops = encoder.size.parameters, encoder.size.image_flops
         # Somebody may have removed the model meanwhile.
-        EmbeddingModel.objects.filter(pk=model.pk).update(parameters=encoder.parameters)
+        EmbeddingModel.objects.filter(pk=model.pk).update(**encoder.size.fields)
     return half_rounded(encoder.encode(text)), encoder.unread(text)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from retrieval.encoding.image_tower import ImageTower, Launched
 from retrieval.encoding.loading import FAILURES, default_device, load_open_clip, not_loaded
+from retrieval.encoding.model_size import ModelSize
 from retrieval.encoding.model_specs import (
     CONFIG_NAME,
     DEMO_MODEL_DIR,
@@ -48,10 +49,10 @@ _LARGEST_BATCH = 4096
 class Encoder:
     """A loaded model's image side; calls from several threads take turns.
 
-    ``dimension`` is the length of its vectors, ``parameters`` how many numbers it has learned,
-    image and text side together, and ``precision`` the number format in which it computes the
-    vectors of images ("fp32"; on a GPU "bf16", or "fp16" where that is missing). Weights stay in
-    single precision. ``largest_batch`` is lowered where a batch was too large for the device.
+    ``dimension`` is the length of its vectors, ``size`` that of the whole model, text side
+    included, and ``precision`` the number format in which it computes the vectors of images
+    ("fp32"; on a GPU "bf16", or "fp16" where that is missing). Weights stay in single precision.
+    ``largest_batch`` is lowered where a batch was too large for the device.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Encoder:
         name: str,
         model: Any,
         preprocess: Any,
+        tokenizer: Any,
         *,
         dimension: int,
         device: str,
@@ -66,7 +68,8 @@ class Encoder:
         self.name = name
         self.dimension = dimension
         self.device = device
-        self.parameters = sum(parameter.numel() for parameter in model.parameters())
+        # Before the text side goes and the image side's layers are packed.
+        self.size = ModelSize(model, tokenizer)
         for part, _ in list(model.named_children()):
             if part != "visual":
                 delattr(model, part)
@@ -135,9 +138,11 @@ def encoder_in_use(spec: str) -> Iterator[Encoder]:
 
 
 def _load(source: Source, device: str) -> Encoder:
-    model, preprocess, _ = load_open_clip(source.spec, device)
+    model, preprocess, tokenizer = load_open_clip(source.spec, device)
     try:
         dimension = int(model_config(source)["embed_dim"])
-        return Encoder(source.name, model, preprocess, dimension=dimension, device=device)
+        return Encoder(
+            source.name, model, preprocess, tokenizer, dimension=dimension, device=device
+        )
     except FAILURES as error:
         raise not_loaded(source, error) from error

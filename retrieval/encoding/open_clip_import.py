@@ -39,7 +39,7 @@ def open_clip_module() -> Any:
     with _lock:
         if "open_clip" not in sys.modules:
             # Without transformers an import of it fails, as open_clip expects.
-            with _without_compiler(), _in_place_of({_TEXT_MODELS: None}):
+            with without_compiler(), _in_place_of({_TEXT_MODELS: None}):
                 _ensure_torchvision()
                 importlib.import_module("open_clip")
         return sys.modules["open_clip"]
@@ -52,12 +52,12 @@ def import_transformers() -> None:
     with _lock:
         text_sides = importlib.import_module("open_clip.hf_model")
         if text_sides.transformers is None:
-            with _without_compiler():
+            with without_compiler():
                 importlib.reload(text_sides)
 
 
 @contextmanager
-def _without_compiler() -> Iterator[None]:
+def without_compiler() -> Iterator[None]:
     """Put what is imported of the compiler in its place, unless it has been imported."""
     compiler, utils = ModuleType(_COMPILER), ModuleType(f"{_COMPILER}.utils")
     compiler.__path__ = []

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from retrieval.encoding.loading import default_device, load_open_clip
+from retrieval.encoding.model_size import ModelSize
 from retrieval.encoding.model_specs import base_of
 
 LOADED_AT_ONCE: Final = 2
@@ -20,11 +21,11 @@ LOADED_AT_ONCE: Final = 2
 class TextEncoder:
     """A loaded model's text side, in single precision; calls from several threads take turns.
 
-    ``parameters`` is how many numbers the whole model has learned, image side included.
+    ``size`` is that of the whole model, image side included.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, parameters: int, device: str) -> None:
-        self.parameters = parameters
+    def __init__(self, model: Any, tokenizer: Any, *, size: ModelSize, device: str) -> None:
+        self.size = size
         self.device = device
         self._model = model
         self._tokenizer = tokenizer
@@ -83,6 +84,6 @@ def load_text_encoder(spec: str, *, device: str | None = None) -> TextEncoder:
 
 def _load(spec: str, device: str) -> TextEncoder:
     model, _, tokenizer = load_open_clip(spec, device)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
+    size = ModelSize(model, tokenizer)
     del model.visual
-    return TextEncoder(model, tokenizer, parameters=parameters, device=device)
+    return TextEncoder(model, tokenizer, size=size, device=device)

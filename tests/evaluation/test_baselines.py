@@ -76,7 +76,7 @@ def test_everything_that_comes_for_free(release, model):
     full = made(kind="model", task="full")
     # Of a model in files, the folder's name, and no place of this machine.
     assert (full.name, full.open_weights) == ("toy-model", None)
-    assert full.parameters == load_encoder(model.name).parameters / 1e6 > 0
+    assert full.parameters == load_encoder(model.name).size.parameters / 1e6 > 0
     stored = load_run(full.path)
     assert stored[1].image_ids.tolist() == [1, 2, 3, 4, 5, 6]
     assert stored[2].image_ids.tolist() == [6, 5, 4, 3, 2, 1]

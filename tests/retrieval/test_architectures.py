@@ -135,6 +135,9 @@ def test_those_whose_text_side_is_of_another_library(
     vision = {"image_size": 64, "layers": 1, "width": 64, "head_width": 32, "patch_size": 32}
     monkeypatch.setitem(_MODEL_CONFIGS, name, config | {"vision_cfg": vision})
     check_vectors(f"{name}/random")
+    size = load_text_encoder(f"{name}/random", device="cpu").size
+    assert size.image_flops
+    assert size.text_flops is None
 
 
 def check_vectors(spec: str) -> None:

@@ -77,7 +77,7 @@ def test_a_text_encoder_is_the_text_side_of_the_whole_model() -> None:
     model, _, tokenizer = load_open_clip("demo", "cpu")
     whole = model.encode_text(tokenizer(["a fox in the snow"]), normalize=True)[0]
     np.testing.assert_allclose(encoder.encode("a fox in the snow"), whole, atol=1e-6)
-    assert encoder.parameters == sum(one.numel() for one in model.parameters())
+    assert encoder.size.parameters == sum(one.numel() for one in model.parameters())
 
 
 def test_the_text_sides_used_last_stay_loaded(tmp_path: Path) -> None:

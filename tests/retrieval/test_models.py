@@ -21,6 +21,7 @@ from retrieval.embedding.measuring import measure_job_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.model_specs import published_names
+from retrieval.encoding.open_clip_import import open_clip_module
 from retrieval.search.selectors import SearchUnavailable, search_images
 from tests.labeling.conftest import embed, make_images, toy_spec
 from tests.processes import Worker, wait_for
@@ -91,12 +92,17 @@ def test_an_admin_measures_and_uses_a_model(clients: dict[str, Client], settings
     measured = EmbeddingModel.objects.get(name="demo")
     assert measured.seconds_per_image
     assert measured.parameters
+    assert measured.image_flops
+    assert measured.text_flops
     assert not Embedding.objects.filter(model=measured).exists()
     admin.post("/models/", {"model": "demo", "action": "use"})
     listed = admin.get("/api/models/").json()
     assert listed["in_use"] == "demo"
     assert [row["in_use"] for row in listed["models"]] == [True, False]
     assert listed["models"][0]["hours_left"] > 0
+    assert listed["models"][0]["image_flops"] == measured.image_flops
+    page = admin.get("/models/", {"model": "demo"}).content.decode()
+    assert f"GFLOPs per image</dt><dd>{measured.image_flops / 1e9:.2f}</dd>" in page
 
 
 def test_the_first_model_that_embeds_is_put_to_use(
@@ -148,9 +154,7 @@ def test_a_job_says_what_was_fetched_while_its_model_is_loaded(
 
 
 def test_the_published_names_are_those_of_open_clip() -> None:
-    import open_clip
-
-    known = {f"{name}/{tag}" for name, tag in open_clip.list_pretrained()}
+    known = {f"{name}/{tag}" for name, tag in open_clip_module().list_pretrained()}
     assert set(published_names()) <= known
     assert len(published_names()) > 150
     assert {"MobileCLIP2-S0/dfndr2b", "ViT-H-14-378-quickgelu/dfn5b"} <= set(published_names())

@@ -63,7 +63,15 @@ def test_the_first_text_tells_how_large_the_model_is(model: EmbeddingModel) -> N
     assert model.millions_of_parameters is None
     text_vector(model, "a frog")
     model.refresh_from_db()
-    assert model.millions_of_parameters == load_text_encoder(model.name).parameters / 1e6 > 0
+    size = load_text_encoder(model.name).size
+    assert model.millions_of_parameters == size.parameters / 1e6 > 0
+    assert (model.image_flops, model.text_flops) == (size.image_flops, size.text_flops)
+    assert size.image_flops
+    assert size.text_flops
+    # A model whose texts were encoded before operations were counted is counted later.
+    EmbeddingModel.objects.update(image_flops=None)
+    text_vector(EmbeddingModel.objects.get(), "a toad")
+    assert EmbeddingModel.objects.get().image_flops == size.image_flops
 
 
 class Ended(BaseException):
@@ -147,7 +155,7 @@ def test_another_process_encodes_and_what_many_want_it_encodes_once(
     assert text_vector(served, "a frog") == answers[0][0]
     assert sorted(encoding.texts) == texts
     served.refresh_from_db()
-    assert served.parameters == load_text_encoder(served.name).parameters
+    assert served.parameters == load_text_encoder(served.name).size.parameters
     # A transaction gets vectors too.
     with repeatable_read():
         assert text_vector(served, "a toad") == expected(served, "a toad")
