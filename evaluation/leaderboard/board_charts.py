@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from django.utils.safestring import SafeString
 
@@ -12,29 +12,50 @@ from evaluation.leaderboard.board import CATEGORY, Board
 from evaluation.leaderboard.choice import Choice
 from evaluation.leaderboard.selectors import BoardRuns
 from evaluation.leaderboard.table import Table
+from evaluation.runs.computation import gflops_per_query
 from evaluation.runs.models import Run
 from evaluation.scoring.measures import mean_title, parse_measure
 from releases.charts import MOST_SHAPES
+from releases.models import Release
 
 #: Runs drawn by category unless others are chosen.
 DRAWN_BY_CATEGORY: Final = 3
-#: Fields of a run that a measure is drawn against: title, title of the axis and unit.
-TRADEOFFS: Final = {
-    "parameters": ("Parameters", "Parameters", "millions"),
-    "cost": ("Cost", "Cost of the run", "US dollars"),
-}
+
+
+class Tradeoff(NamedTuple):
+    """What a measure is drawn against."""
+
+    title: str
+    axis: str
+    unit: str
+    figure: Callable[[Run, Release], float | None]
+    note: str = ""
+
+
+TRADEOFFS: Final = (
+    Tradeoff("Parameters", "Parameters", "millions", lambda run, _: run.parameters),
+    Tradeoff(
+        "Computation",
+        "Computation",
+        "GFLOPs a query",
+        gflops_per_query,
+        "Encoding all images, divided by the number of queries, and a query’s text; a second stage "
+        "adds the images that it re-ranks.",
+    ),
+    Tradeoff("Cost", "Cost of the run", "US dollars", lambda run, _: run.cost),
+)
 
 
 def board_charts(choice: Choice, runs: BoardRuns, table: Table) -> dict[str, Any]:
     """The context of the charts below the table: the means with their intervals,
-    measure against parameters and against cost, and the means of some runs by category."""
+    measure against parameters, computation and cost, and the means of some runs by category."""
     board = runs.board(choice.split)
     means = board.means(choice.measure)
     drawn = _runs_by_category(choice, table)
     return {
         "interval_chart": _interval_chart(choice, runs, board, means),
         "tradeoffs": [
-            plot for field in TRADEOFFS if (plot := _tradeoff(choice, runs, means, field))
+            plot for each in TRADEOFFS if (plot := _tradeoff_chart(choice, runs, means, each))
         ],
         "categories_chart": _categories_chart(choice, board, drawn),
         "drawn": {run.pk for run in drawn},
@@ -60,26 +81,24 @@ def _interval_chart(
     return charts.interval_chart(rows, **_measure_and_scale(choice)) if rows else None
 
 
-def _tradeoff(
-    choice: Choice, runs: BoardRuns, means: Mapping[int, float], field: str
+def _tradeoff_chart(
+    choice: Choice, runs: BoardRuns, means: Mapping[int, float], tradeoff: Tradeoff
 ) -> dict[str, Any] | None:
-    """A chart of the measure against a field of the runs shown, and how many state the field; None
+    """A chart of the measure against a figure of the runs shown, and how many have the figure; None
     for fewer than two."""
-    title, axis, unit = TRADEOFFS[field]
     points = [
         charts.Point(
-            name=_chart_name(run),
-            x=getattr(run, field),
-            y=mean,
-            two_stage=run.first_stage_id is not None,
+            name=_chart_name(run), x=figure, y=mean, two_stage=run.first_stage_id is not None
         )
         for run, mean in ((runs.runs[pk], mean) for pk, mean in means.items())
-        if getattr(run, field) is not None and choice.shows(run)
+        if choice.shows(run) and (figure := tradeoff.figure(run, runs.release)) is not None
     ]
     if len(points) < 2:
         return None
-    chart = charts.tradeoff_chart(points, x=axis, unit=unit, **_measure_and_scale(choice))
-    return {"title": title, "chart": chart, "stated": len(points)}
+    chart = charts.tradeoff_chart(
+        points, x=tradeoff.axis, unit=tradeoff.unit, **_measure_and_scale(choice)
+    )
+    return {"title": tradeoff.title, "chart": chart, "stated": len(points), "note": tradeoff.note}
 
 
 def _categories_chart(choice: Choice, board: Board, drawn: list[Run]) -> SafeString | None:

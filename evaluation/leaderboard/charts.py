@@ -1,5 +1,5 @@
-"""The leaderboard's charts: intervals, a measure against parameters or cost, categories, two
-runs. All fill their place, whatever its width.
+"""The leaderboard's charts: intervals, a measure against parameters, computation or cost,
+categories, two runs. All fill their place, whatever its width.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def interval_chart(rows: Sequence[Interval], *, measure: str, scale: float) -> S
 def tradeoff_chart(
     points: Sequence[Point], *, x: str, measure: str, scale: float, unit: str
 ) -> SafeString:
-    """A measure against parameters or cost, on a logarithmic axis, with the names that have room;
-    a pointer that rests on a point shows its name.
+    """A measure against parameters, computation or cost, on a logarithmic axis, with the names that
+    have room; a pointer that rests on a point shows its name.
 
     `unit` stands behind x's title. What is 0 stands left of the axis. ValueError: x below 0, or no
     point.

@@ -20,6 +20,7 @@ from evaluation.leaderboard.choice import Choice
 from evaluation.leaderboard.latex import leaderboard_tex
 from evaluation.leaderboard.selectors import BoardRuns, published_runs
 from evaluation.leaderboard.table import leaderboard_table
+from evaluation.runs.computation import gflops_per_query
 from evaluation.runs.models import Run
 from evaluation.runs.services import CARD_FIELDS
 from evaluation.scoring.measures import HEADLINES, mean_title, parse_measure
@@ -91,6 +92,7 @@ def leaderboard_csv(release: Release) -> str:
     columns = [
         *("release", "version", "task", "run", "name", "kind", "first_stage", "rerank_depth"),
         *(name for name in CARD if name != "description"),
+        "gflops_per_query",
         *("split", "subset", "queries"),
         *measures,
         *(f"{key}_{edge}" for key in spans for edge in ("low", "high")),
@@ -114,7 +116,7 @@ def leaderboard_csv(release: Release) -> str:
                 "split": record.split,
                 "subset": record.subset.key,
                 "queries": len(record.subset.queries),
-                **_description(record.run),
+                **_description(record.run, release),
                 **record.means,
             }
             row.pop("description")
@@ -160,7 +162,7 @@ def leaderboard_json(release: Release) -> str:
         }
         described: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
         for pk, run in runs.runs.items():
-            method = {"id": pk, **_description(run), "scores": scores.get(pk, {})}
+            method = {"id": pk, **_description(run, release), "scores": scores.get(pk, {})}
             best = run.kind == Run.Kind.BEST
             if not best:
                 method["groups"] = {split: of_runs.get(pk, "") for split, of_runs in groups.items()}
@@ -250,7 +252,7 @@ def _records(runs: BoardRuns) -> Iterator[Record]:
                 )
 
 
-def _description(run: Run) -> dict[str, Any]:
+def _description(run: Run, release: Release) -> dict[str, Any]:
     """The description of a run's method."""
     return {
         "name": run.name,
@@ -258,6 +260,7 @@ def _description(run: Run) -> dict[str, Any]:
         "first_stage": run.first_stage.name if run.first_stage else None,
         "rerank_depth": run.rerank_depth,
         **{name: getattr(run, name) for name in CARD},
+        "gflops_per_query": gflops_per_query(run, release),
     }
 
 

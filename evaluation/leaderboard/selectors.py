@@ -235,7 +235,7 @@ def _without_figures(scores: QuerySet[RunScores]) -> QuerySet[RunScores]:
     """Rows of scores without their figures, which `_arrays` remembers."""
     return (
         scores.defer("query_ids", "measures")
-        .select_related("run__owner", "run__embedding_model", "run__first_stage")
+        .select_related("run__owner", "run__embedding_model", "run__first_stage__embedding_model")
         .order_by("run_id")
     )
 
