@@ -18,6 +18,7 @@ from core.access import Role, require_role
 from core.api.fields import IdField, NumberField, TextField
 from evaluation.reranking.estimate import rerank_estimate
 from evaluation.reranking.multimodal.answers import Prices
+from evaluation.reranking.multimodal.prompt import LONGEST_PROMPT, PLACEHOLDER, TEMPLATE
 from evaluation.reranking.services import (
     MAX_RPM,
     RerankChoice,
@@ -48,6 +49,11 @@ class RerankSerializer(serializers.Serializer[dict[str, Any]]):
     )
     api_model = TextField(
         required=False, max_length=200, help_text="a multimodal model, as that server names it"
+    )
+    prompt = TextField(
+        default=TEMPLATE,
+        max_length=LONGEST_PROMPT,
+        help_text=f"the question to the multimodal model, with {PLACEHOLDER} for the query's text",
     )
     price_in = NumberField(
         min_value=0,
@@ -176,6 +182,7 @@ def _setup(data: dict[str, Any]) -> EndpointSetup:
     return EndpointSetup(
         base_url=address,
         model=data.get("api_model", ""),
+        prompt=data["prompt"],
         rpm=data["rpm"],
         prices=Prices(data.get("price_in"), data.get("price_out")),
         max_cost=data.get("max_cost"),

@@ -105,7 +105,7 @@ class _Step:
         """Get an answer or a failure for every pair of a part; False if the deadline came first."""
         # Answers are stored by the content of their image's file.
         image_contents_read(image_ids={image_id for _, image_id in part})
-        questions, refused = questions_of(part, texts=self.texts, side=self.setup.max_side)
+        questions, refused = questions_of(part, texts=self.texts, setup=self.setup)
         stored = self._stored(questions)
         failed = self._failed(part)
         self._fail({pair: text for pair, text in refused.items() if pair not in failed})
@@ -131,7 +131,7 @@ class _Step:
         didn't count them."""
         scores, usage, usage_known = dict[Pair, float](), Usage(), True
         for part in parts:
-            questions, _ = questions_of(part, texts=self.texts, side=self.setup.max_side)
+            questions, _ = questions_of(part, texts=self.texts, setup=self.setup)
             for key, answer in self._stored(questions).items():
                 scores[key] = answer.score
                 usage += answer.usage

@@ -56,7 +56,7 @@ def rerank_estimate(choice: RerankChoice) -> Estimate:
     texts = query_texts(choice.release)
     answered = unavailable = 0
     for part in in_parts(pairs, _PART):
-        questions, refused = questions_of(part, texts=texts, side=setup.max_side)
+        questions, refused = questions_of(part, texts=texts, setup=setup)
         unavailable += len(refused)
         answered += len(
             stored_answers(endpoint=setup.base_url, model=setup.model, questions=questions)

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.forms import ModelChoiceField
 
 from evaluation.reranking.multimodal.answers import Prices
+from evaluation.reranking.multimodal.prompt import PLACEHOLDER, TEMPLATE
 from evaluation.reranking.pairs import first_stages
 from evaluation.reranking.services import MAX_NAME, RerankChoice
 from evaluation.reranking.setup import EndpointSetup
@@ -53,6 +54,14 @@ class RerankForm(forms.Form):
         max_length=200,
         label="Model",
         help_text="As the server names it. It must take images and give log-probabilities.",
+    )
+    prompt = forms.CharField(
+        required=False,
+        initial=TEMPLATE,
+        label="Prompt",
+        help_text=f"{PLACEHOLDER} stands for the query’s text. The score is the probability of yes "
+        "against no as the first word of the answer.",
+        widget=forms.Textarea(attrs={"rows": 3}),
     )
     price_in = number_field("Price of input", "US dollars for a million tokens.")
     price_out = number_field("Price of output", "US dollars for a million tokens.")
@@ -119,6 +128,7 @@ class RerankForm(forms.Form):
         setup = EndpointSetup(
             base_url=settings.MULTIMODAL_ENDPOINTS.get(data["endpoint"], ""),
             model=data["api_model"],
+            prompt=data["prompt"] or TEMPLATE,
             rpm=data["rpm"] or 0,
             prices=Prices(data["price_in"], data["price_out"]),
             max_cost=data["max_cost"],

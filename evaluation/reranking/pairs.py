@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from evaluation.reranking.multimodal.answers import Question, SentImage
 from evaluation.reranking.multimodal.prompt import prompt_for
+from evaluation.reranking.setup import EndpointSetup
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import release_data
 from evaluation.runs.store import load_run
@@ -62,20 +63,20 @@ def pairs_to_score(images: Mapping[int, ImageIds], depth: int) -> list[Pair]:
 
 
 def questions_of(
-    pairs: Sequence[Pair], *, texts: Mapping[int, str], side: int
+    pairs: Sequence[Pair], *, texts: Mapping[int, str], setup: EndpointSetup
 ) -> tuple[list[Question], dict[Pair, str]]:
     """The questions about pairs, and for pairs without a question the reason; at most three SQL
     queries."""
     images = Image.objects.filter(pk__in={image_id for _, image_id in pairs})
     sendable = {
-        image.pk: SentImage(ImageRef.of(image), image.width, image.height, side)
+        image.pk: SentImage(ImageRef.of(image), image.width, image.height, setup.max_side)
         for image in images.only("sha256", "root_id", "file_name", "width", "height")
     }
     if any(image.ref.root_id is not None for image in sendable.values()):
         # They are read in threads, which have no database.
         roots_load()
     withdrawn = set(images.filter(is_withdrawn()).values_list("pk", flat=True))
-    prompts = {query_id: prompt_for(texts[query_id]) for query_id, _ in pairs}
+    prompts = {query_id: prompt_for(texts[query_id], setup.prompt) for query_id, _ in pairs}
     questions, refused = [], {}
     for query_id, image_id in pairs:
         if image_id in withdrawn:

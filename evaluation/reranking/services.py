@@ -14,6 +14,7 @@ from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_create, job_retry
 from evaluation.reranking.multimodal.client import BadAddress, base_address
+from evaluation.reranking.multimodal.prompt import checked_template
 from evaluation.reranking.pairs import first_stage_images, first_stages
 from evaluation.reranking.setup import EndpointSetup
 from evaluation.runs.models import Run
@@ -181,6 +182,10 @@ def _checked_setup(setup: EndpointSetup) -> EndpointSetup:
     model = setup.model.strip()
     if not model or len(model) > 200 or not model.isprintable():
         raise ValidationError({"api_model": "Write the model's name as the server knows it."})
+    try:
+        prompt = checked_template(setup.prompt)
+    except ValueError as error:
+        raise ValidationError({"prompt": str(error)}) from error
     for field, price in (("price_in", setup.prices.input), ("price_out", setup.prices.output)):
         # Also refuses what is not a number.
         if price is not None and not 0 <= price <= MAX_PRICE:
@@ -194,7 +199,13 @@ def _checked_setup(setup: EndpointSetup) -> EndpointSetup:
             raise ValidationError({"max_cost": "A cost limit needs both prices."})
     if not 0 <= setup.rpm <= MAX_RPM:
         raise ValidationError({"rpm": f"Write a number from 0, no limit, to {MAX_RPM:,}."})
-    return replace(setup, base_url=address, model=model, max_side=settings.MULTIMODAL_MAX_SIDE)
+    return replace(
+        setup,
+        base_url=address,
+        model=model,
+        prompt=prompt,
+        max_side=settings.MULTIMODAL_MAX_SIDE,
+    )
 
 
 def _same(choice: RerankChoice) -> Run | None:
@@ -210,7 +221,9 @@ def _same(choice: RerankChoice) -> Run | None:
     )
     if choice.endpoint is not None:
         runs = runs.filter(
-            endpoint__base_url=choice.endpoint.base_url, endpoint__model=choice.endpoint.model
+            endpoint__base_url=choice.endpoint.base_url,
+            endpoint__model=choice.endpoint.model,
+            endpoint__prompt=choice.endpoint.prompt,
         )
     return runs.select_for_update(of=("self",)).select_related("job").first()
 

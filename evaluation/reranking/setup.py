@@ -22,6 +22,8 @@ class EndpointSetup:
     base_url: str
     model: str
     """As the server names it."""
+    prompt: str = TEMPLATE
+    """The question, with a place for the query's text; see `multimodal.prompt`."""
     rpm: int = 0
     """The most requests per minute; 0 for no limit."""
     prices: Prices = field(default_factory=Prices)
@@ -39,6 +41,7 @@ class EndpointSetup:
         return cls(
             base_url=stored["base_url"],
             model=stored["model"],
+            prompt=stored["prompt"],
             rpm=stored["rpm"],
             prices=Prices(stored["price_in"], stored["price_out"]),
             max_cost=stored["max_cost"],
@@ -51,7 +54,7 @@ class EndpointSetup:
         return {
             "base_url": self.base_url,
             "model": self.model,
-            "prompt": TEMPLATE,
+            "prompt": self.prompt,
             "rpm": self.rpm,
             "price_in": self.prices.input,
             "price_out": self.prices.output,

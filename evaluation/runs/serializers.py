@@ -38,6 +38,12 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     tuning = serializers.CharField(
         read_only=True, help_text="zero_shot or tuned; empty: not stated"
     )
+    prompt = serializers.CharField(
+        source="endpoint.prompt",
+        default="",
+        read_only=True,
+        help_text="the question to a multimodal model; empty for other runs",
+    )
     state = serializers.SerializerMethodField(
         help_text="ready, or of the job that scores or makes it: queued, running, failed, canceled"
     )
@@ -64,6 +70,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "embedding_model",
             "first_stage",
             "rerank_depth",
+            "prompt",
             "val_queries",
             "test_queries",
             "rows",

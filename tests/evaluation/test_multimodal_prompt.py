@@ -9,6 +9,7 @@ from evaluation.reranking.multimodal.answers import Prices, dollars
 from evaluation.reranking.multimodal.prompt import (
     NoAnswer,
     Usage,
+    checked_template,
     prompt_for,
     prompt_sha256,
     score_from_logprobs,
@@ -27,6 +28,19 @@ def test_the_prompt_is_the_papers():
     for text in ("red fox showing mange ", "  two storks. ", 'a "la gruta"', "a {query} in braces"):
         assert prompt_for(text).startswith(f"Does this image show {text.strip()}? Answer")
     assert prompt_sha256("ä") == hashlib.sha256("ä".encode()).hexdigest()
+
+
+def test_another_prompt_needs_a_place_for_the_query():
+    template = checked_template(" USER: Is this {query}?\r\nASSISTANT:\n")
+    assert template == "USER: Is this {query}?\nASSISTANT:"
+    assert prompt_for(" a stork ", template) == "USER: Is this a stork?\nASSISTANT:"
+    for text, refusal in (
+        ("Is this a stork?", r"needs \{query\} where the query’s text goes"),
+        ("{query}" * 1000, "7,000 characters; at most 4,000"),
+        ("Is this {query}?\x00", "control characters"),
+    ):
+        with pytest.raises(ValueError, match=refusal):
+            checked_template(text)
 
 
 def test_the_score_is_yes_against_no():

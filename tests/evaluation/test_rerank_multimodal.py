@@ -116,6 +116,25 @@ def test_what_was_answered_once_is_never_sent_again(release, first, server):
     assert (answer.yes, answer.no) == yes_no(prompt_for(TEXTS[2]), bytes_of(6))
 
 
+def test_another_prompt_is_another_run_and_another_question(release, first, server):
+    run = begun(release, first, 2, server.url)
+    prompt = "Do you see {query} here? Yes or No."
+    other = begun(release, first, 2, server.url, prompt=f"{prompt}\n")
+    assert (other.name, other.endpoint["prompt"]) == (run.name, prompt)
+    assert other.pk != run.pk
+    for made in (run, other):
+        assert worked(made).state == "done"
+    assert len(server.requests) == 12
+    assert {sent.prompt for sent in server.requests[6:]} == {
+        f"Do you see {text.strip()} here? Yes or No." for text in TEXTS.values()
+    }
+    assert ModelAnswer.objects.count() == 12
+    again = begun(release, first, 2, server.url, prompt=prompt, name="the same prompt again")
+    assert worked(again).state == "done"
+    assert len(server.requests) == 12
+    assert order_of(again) == order_of(other)
+
+
 def test_another_image_or_size_is_another_question(release, first, server, settings):
     worked(begun(release, first, 1, server.url))
     new = image_store(jpeg("gold"))

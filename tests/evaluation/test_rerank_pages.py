@@ -137,9 +137,11 @@ def test_impossible_choices_are_named_at_their_field(page, admin_api, first, ser
         ({"api_model": ""}, "This is needed."),
         ({"endpoint": "http://169.254.169.254/"}, "Select a valid choice"),
         ({"price_out": ""}, "Write both prices"),
+        ({"prompt": "Is it there?"}, "needs {query} where the query’s text goes"),
         ({"max_cost": "5", "price_in": "", "price_out": ""}, "needs both prices"),
     ):
         assert text in page(chosen(first, act="start", **values))
+    assert "Does this image show {query}?" in page()
     valid = {"first_stage": first.pk, "depth": 4, "endpoint": "local", "api_model": "m"}
     for values, field in (
         ({"endpoint": "http://169.254.169.254/"}, "endpoint"),
@@ -147,6 +149,7 @@ def test_impossible_choices_are_named_at_their_field(page, admin_api, first, ser
         ({"endpoint": None, "embedding_model": "unknown"}, "embedding_model"),
         ({"endpoint": None}, "kind"),
         ({"depth": 0}, "depth"),
+        ({"prompt": "Is it there?"}, "prompt"),
     ):
         body = {name: value for name, value in (valid | values).items() if value is not None}
         answer = admin_api.post(f"/api/releases/{first.release_id}/rerank/", body)
@@ -193,7 +196,7 @@ def test_the_api_estimates_begins_and_resumes(admin_api, first, server):
     base = f"/api/releases/{first.release_id}/rerank/"
     arguments = {
         "first_stage": first.pk, "depth": 4, "endpoint": "local", "api_model": "a/model",
-        "price_in": 2.5, "price_out": 10, "max_cost": 0.005,
+        "price_in": 2.5, "price_out": 10, "max_cost": 0.005, "prompt": "Is it {query}? Yes or No.",
     }  # fmt: skip
     estimate = admin_api.post(f"{base}estimate/", arguments).json()
     assert (estimate["pairs"], estimate["requests"], estimate["measured"]) == (12, 12, False)
@@ -201,6 +204,7 @@ def test_the_api_estimates_begins_and_resumes(admin_api, first, server):
     assert answer.status_code == 201
     run = Run.objects.get(pk=answer.json()["id"])
     assert answer["Location"].endswith(f"/api/runs/{run.pk}/")
+    assert answer.json()["prompt"] == run.endpoint["prompt"] == arguments["prompt"]
     assert worked(run).state == "failed"
     resumed = admin_api.post(f"/api/runs/{run.pk}/rerank/resume/", {"max_cost": 1})
     assert (resumed.status_code, resumed.json()["state"]) == (200, "queued")
@@ -229,6 +233,23 @@ def test_the_command_takes_any_address(first, server, settings):
     # The same again is the same run.
     assert f"Run {run.pk}, job {run.job_id}" in command(*arguments, "--max-cost", 3)
     assert Run.objects.filter(kind="rerank_multimodal").count() == 1
+
+
+def test_the_command_takes_a_prompt_that_the_runs_card_shows(first, server, admin, tmp_path):
+    arguments = (first.pk, "--depth", 4, "--endpoint", server.url, "--api-model", "a/model")
+    file = tmp_path / "prompt.txt"
+    file.write_text("Is it <{query}>?\nYes or No.\n", encoding="utf-8-sig")
+    command(*arguments, "--prompt", file)
+    run = Run.objects.get(kind="rerank_multimodal")
+    assert run.endpoint["prompt"] == "Is it <{query}>?\nYes or No."
+    card = client_of(admin).get(reverse("run", args=[run.pk])).content.decode()
+    assert "<dt>Prompt</dt><dd>Is it &lt;{query}&gt;?<br>Yes or No.</dd>" in card
+    file.write_bytes(b"{query} \xff")
+    with pytest.raises(CommandError, match="isn't text in UTF-8"):
+        command(*arguments, "--prompt", file)
+    file.write_text("Is it there?")
+    with pytest.raises(CommandError, match=re.escape("needs {query} where")):
+        command(*arguments, "--prompt", file)
 
 
 def test_the_command_reranks_fixed_lists_with_a_model(var_dir, images):

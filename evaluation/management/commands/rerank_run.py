@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
 from typing import Any, Final
 
 from django.core.management.base import CommandError
@@ -14,6 +15,7 @@ from core.ids import id_of
 from core.jobs.models import Job
 from evaluation.reranking.estimate import rerank_estimate
 from evaluation.reranking.multimodal.answers import Prices, dollars
+from evaluation.reranking.multimodal.prompt import PLACEHOLDER, TEMPLATE, checked_template
 from evaluation.reranking.services import RerankChoice, rerank_begin, rerank_checked
 from evaluation.reranking.setup import EndpointSetup
 from evaluation.runs.models import Run
@@ -34,6 +36,16 @@ def _amount(text: str) -> float:
     if not 0 <= amount < math.inf:
         raise ArgumentTypeError(f"{text!r} is not an amount from 0")
     return amount
+
+
+def _prompt(path: str) -> str:
+    """The prompt in a file."""
+    try:
+        return checked_template(Path(path).read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ArgumentTypeError(f"{path} isn't text in UTF-8.") from None
+    except (OSError, ValueError) as error:
+        raise ArgumentTypeError(f"{path}: {error}") from error
 
 
 class Command(ServiceCommand):
@@ -61,6 +73,12 @@ class Command(ServiceCommand):
             "--endpoint", metavar="URL", help="the address before /chat/completions"
         )
         parser.add_argument("--api-model", default="", help="a model, as that server names it")
+        parser.add_argument(
+            "--prompt",
+            metavar="FILE",
+            type=_prompt,
+            help=f"the question, with {PLACEHOLDER} for the query's text (default: the paper's)",
+        )
         parser.add_argument("--name", default="", help="the name on the leaderboard")
         parser.add_argument(
             "--price-in", type=_amount, help="US dollars for a million tokens of input"
@@ -132,6 +150,7 @@ def _choice(options: dict[str, Any]) -> RerankChoice:
     setup = EndpointSetup(
         base_url=options["endpoint"] or "",
         model=options["api_model"],
+        prompt=options["prompt"] or TEMPLATE,
         rpm=options["rpm"],
         prices=Prices(options["price_in"], options["price_out"]),
         max_cost=options["max_cost"],

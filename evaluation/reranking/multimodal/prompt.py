@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +15,8 @@ from typing import Any, Final
 from core.errors import Refused
 
 TEMPLATE: Final = 'Does this image show {query}? Answer with "Yes" or "No" and nothing else.'
+PLACEHOLDER: Final = "{query}"
+LONGEST_PROMPT: Final = 4000
 
 # What tokenizers write for a blank or a line's end at the beginning of a token, and what may be
 # around the word.
@@ -37,15 +40,32 @@ class Score:
     """From 0 to 1: the probability of yes against no."""
 
 
-def prompt_for(query: str) -> str:
-    """The paper's prompt for a query's text.
+def checked_template(text: str) -> str:
+    """A prompt with a place for the query, without blanks and line ends around it.
+
+    ValueError, with a sentence for people: no place, too long, or control characters.
+    """
+    template = text.replace("\r\n", "\n").strip()
+    if PLACEHOLDER not in template:
+        raise ValueError(f"The prompt needs {PLACEHOLDER} where the query’s text goes.")
+    if len(template) > LONGEST_PROMPT:
+        raise ValueError(
+            f"The prompt has {len(template):,} characters; at most {LONGEST_PROMPT:,} fit."
+        )
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in template if letter != "\n"):
+        raise ValueError("The prompt holds control characters.")
+    return template
+
+
+def prompt_for(query: str, template: str = TEMPLATE) -> str:
+    """The prompt for a query's text; by default the paper's.
 
     The text is inserted as written, with capitals and a full stop; only blanks around it are
     removed. The paper's section 4 shows "{some query}" and says no more; the authors' published
     code keeps the blanks too, so that "red fox showing signs of sarcoptic mange " has a blank
     before its question mark there.
     """
-    return TEMPLATE.replace("{query}", query.strip())
+    return template.replace(PLACEHOLDER, query.strip())
 
 
 def prompt_sha256(prompt: str) -> str:
