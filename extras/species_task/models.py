@@ -14,7 +14,9 @@ from retrieval.embedding.models import EmbeddingModel
 class SpeciesRun(models.Model):
     """How often an embedding model names an image's species, without having been trained to.
 
-    Which images it named right lies in VAR_DIR/species_runs/<id>.npz (`image_ids`, `correct`).
+    VAR_DIR/species_runs/<id>.npz has which images it named right (`image_ids`, `correct`), and of
+    each species the images, those right, and those right among the five nearest (`species_ids`,
+    `counts`); runs of version 0.2.0 lack the latter two and `correct_5`.
     """
 
     class Scope(models.TextChoices):
@@ -46,10 +48,20 @@ class SpeciesRun(models.Model):
     species = models.PositiveIntegerField(default=0, help_text="that it chose among")
     images = models.PositiveIntegerField(default=0)
     correct = models.PositiveIntegerField(default=0)
+    correct_5 = models.PositiveIntegerField(
+        null=True, blank=True, help_text="images whose species is among the five nearest"
+    )
     left_out = models.PositiveIntegerField(
         default=0, help_text="images of a species without such a name, or alone in its group"
     )
-    sets = models.JSONField(default=list, help_text="[data set, species, images, correct], by name")
+    sets = models.JSONField(
+        default=list, help_text="[data set, species, images, correct, correct_5], by name"
+    )
+    training_images = models.JSONField(
+        default=dict,
+        db_default={},
+        help_text="how many the model was trained on, by scientific name",
+    )
 
     class Meta:
         ordering = ["-pk"]

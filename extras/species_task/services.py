@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -11,11 +11,12 @@ import numpy as np
 from django.db import transaction
 
 from core import storage
-from core.errors import Invalid
+from core.csv_rows import RowError, csv_rows
+from core.errors import FileRefused, Invalid
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create
-from extras.species_task.measures import Ids, Truth, best_named
+from extras.species_task.measures import Group, Ids, Truth, bin_of, grouped, true_rank
 from extras.species_task.models import SpeciesRun
 from retrieval.corpus.models import ImageWithdrawal, Species
 from retrieval.embedding.models import Embedding, EmbeddingModel
@@ -25,6 +26,7 @@ KIND: Final = "species_task"
 _IMAGES: Final = 2000
 _TEXTS: Final = 100
 _RANKS: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")
+MOST: Final = 2**31 - 1
 
 
 @transaction.atomic
@@ -35,11 +37,13 @@ def species_run_begin(
     naming: str,
     language: str = "en",
     prompt: str = "a photo of {}.",
+    training_images: Mapping[str, int] | None = None,
     created_by: Any = None,
 ) -> SpeciesRun:
     """Have a model name the corpus' images, by a job; the same run once more is computed anew.
 
-    Raises Invalid for a prompt that doesn't hold {} once.
+    `training_images`, by scientific name, take the place of those that the run has. Raises
+    Invalid for a prompt that doesn't hold {} once.
     """
     if prompt.count("{}") != 1 or len(prompt) > 200 or not prompt.isprintable():
         raise Invalid({"prompt": ["Write {} once, where the name stands."]})
@@ -57,8 +61,32 @@ def species_run_begin(
         run.job = job_create(
             kind=KIND, params={"run": run.pk}, created_by=created_by, title=f"Species task: {run}"
         )
-        run.save(update_fields=["job"])
+    if training_images is not None:
+        names = Species.objects.filter(images__isnull=False).values_list("scientific_name")
+        known = {name for (name,) in names.distinct()} & training_images.keys()
+        run.training_images = {name: training_images[name] for name in sorted(known)}
+    run.save(update_fields=["job", "training_images"])
     return run
+
+
+def training_images_read(lines: Iterable[bytes], *, name: str) -> dict[str, int]:
+    """How many images of a species a model was trained on, of a CSV of `scientific_name` and
+    `images`. FileRefused: the file can't be read.
+    """
+    errors: list[RowError] = []
+    found: dict[str, int] = {}
+    columns = ("scientific_name", "images")
+    for line, row in csv_rows(lines, name=name, required=columns, errors=errors, others=True):
+        species, text = (row[column].strip() for column in columns)
+        if species in found:
+            errors.append(RowError(name, line, columns[0], "an earlier row has the same species"))
+        elif text.isdecimal() and int(text) <= MOST:
+            found[species] = int(text)
+        else:
+            errors.append(RowError(name, line, columns[1], f"“{text[:20]}” is no number from 0 on"))
+    if errors:
+        raise FileRefused(errors)
+    return found
 
 
 def species_step(job: Job, deadline: float) -> bool:
@@ -72,43 +100,53 @@ def species_step(job: Job, deadline: float) -> bool:
         vectors[start : start + len(some)] = text_vectors(run.embedding_model, some)
     by_group = run.scope == SpeciesRun.Scope.GROUP
     groups = _groups(species_ids) if by_group else {pk: [] for pk in species_ids}
+    place = {pk: at for at, pk in enumerate(species_ids)}
     image_ids: list[Ids] = []
     correct: list[Truth] = []
-    seen: Counter[str] = Counter()
-    right: Counter[str] = Counter()
-    known: defaultdict[str, set[int]] = defaultdict(set)
+    # Of each data set and species: images, right, and right among the five nearest.
+    counts: defaultdict[tuple[str, int], Ids] = defaultdict(lambda: np.zeros(3, np.int64))
     left_out = 0
     for ids, embedded, truth, names in _images(run.embedding_model):
         asked = np.isin(truth, list(groups))
-        allowed = np.zeros((len(ids), len(species_ids)), bool) if by_group else None
-        if allowed is not None:
-            for row, species_id in enumerate(truth.tolist()):
-                allowed[row, groups.get(species_id, [])] = True
         left_out += int((~asked).sum())
         job_advance(job=job, done=len(ids))
         if not asked.any():
             continue
-        among = None if allowed is None else allowed[asked]
-        best = best_named(embedded[asked], vectors, among)
-        hit = np.array([species_ids[at] for at in best]) == truth[asked]
+        kinds = truth[asked].tolist()
+        allowed = np.zeros((len(kinds), len(species_ids)), bool) if by_group else None
+        if allowed is not None:
+            for row, species_id in enumerate(kinds):
+                allowed[row, groups[species_id]] = True
+        true = np.array([place[species_id] for species_id in kinds])
+        ranks = true_rank(embedded[asked], vectors, true, allowed)
         image_ids.append(ids[asked])
-        correct.append(hit)
-        for name, is_right, species_id in zip(
-            names[asked], hit, truth[asked].tolist(), strict=True
-        ):
-            seen[name] += 1
-            right[name] += bool(is_right)
-            known[name].add(species_id)
+        correct.append(ranks == 0)
+        for name, species_id, rank in zip(names[asked], kinds, ranks.tolist(), strict=True):
+            counts[name, species_id] += (1, rank == 0, rank < 5)
     if not image_ids:
         raise JobFailed("No image of a species that can be named has an embedding of this model.")
-    whole_ids, whole_hits = np.concatenate(image_ids), np.concatenate(correct)
+    by_set, by_species = _added(counts, 0), _added(counts, 1)
     with storage.writing(run.path) as file:
-        np.savez_compressed(file, image_ids=whole_ids, correct=whole_hits)
-    run.species, run.images, run.correct = len(groups), len(whole_ids), int(whole_hits.sum())
-    run.left_out = left_out
-    run.sets = [[name, len(known[name]), seen[name], right[name]] for name in sorted(seen)]
-    run.save(update_fields=["species", "images", "correct", "left_out", "sets"])
+        np.savez_compressed(
+            file,
+            image_ids=np.concatenate(image_ids),
+            correct=np.concatenate(correct),
+            species_ids=np.array(list(by_species), np.int64),
+            counts=np.array([row[1:] for row in by_species.values()]),
+        )
+    run.images, run.correct, run.correct_5 = sum(counts.values(), np.zeros(3, np.int64)).tolist()
+    run.species, run.left_out = len(groups), left_out
+    run.sets = [[name, *row] for name, row in by_set.items()]
+    run.save(update_fields=["species", "images", "correct", "correct_5", "left_out", "sets"])
     return True
+
+
+def _added(counts: Mapping[tuple[str, int], Ids], part: int) -> dict[Any, list[int]]:
+    """[pairs, images, right, right among five] by one part of the pairs of `counts`, ascending."""
+    sums: defaultdict[Any, Ids] = defaultdict(lambda: np.zeros(4, np.int64))
+    for pair, row in counts.items():
+        sums[pair[part]] += (1, *row)
+    return {key: sums[key].tolist() for key in sorted(sums)}
 
 
 def species_texts(run: SpeciesRun) -> dict[int, str]:
@@ -133,6 +171,27 @@ def answers(run: SpeciesRun) -> tuple[Ids, Truth]:
     """The ids of the images that a run named, ascending, and whether each was right."""
     with np.load(storage.local_file(run.path)) as arrays:
         return arrays["image_ids"], arrays["correct"]
+
+
+def groups_of(run: SpeciesRun, by: str) -> list[Group]:
+    """A run's species by a field of Species, the largest groups first, with the lineage that they
+    have now; by "training_images" those for which it is known, ascending.
+    """
+    with np.load(storage.local_file(run.path)) as arrays:
+        place = {pk: at for at, pk in enumerate(arrays["species_ids"].tolist())}
+        counts = arrays["counts"]
+    trained = by == "training_images"
+    fields = ("pk", "scientific_name", "scientific_name" if trained else by)
+    rows = list(
+        Species.objects.filter(pk__in=place).order_by("scientific_name").values_list(*fields)
+    )
+    counts = counts[[place[row[0]] for row in rows]]
+    training = np.array([run.training_images.get(row[1], np.nan) for row in rows], np.float64)
+    if trained:
+        order = np.argsort(training, kind="stable")[: np.isfinite(training).sum()]
+        return grouped([bin_of(n) for n in training[order]], counts[order], training[order])
+    groups = grouped([row[2] for row in rows], counts, training)
+    return sorted(groups, key=lambda group: (-len(group.counts), group.name))
 
 
 def _groups(species_ids: list[int]) -> dict[int, list[int]]:

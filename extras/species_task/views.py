@@ -1,28 +1,40 @@
-"""The species tab of the leaderboard."""
+"""The species task: all runs, and one by taxon and by training images."""
 
 from __future__ import annotations
 
 import csv
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from core.access import Role, at_least, require_evaluator, require_role
 from core.pages import refusal_in_form
-from extras.species_task.measures import average_over_sets, half_interval, mcnemar
+from extras.species_task.drawing import training_chart
+from extras.species_task.measures import Group, average_over_sets, half_interval, mcnemar
 from extras.species_task.models import SpeciesRun
-from extras.species_task.services import answers, species_run_begin
+from extras.species_task.services import answers, groups_of, species_run_begin
 from retrieval.embedding.counts import embedded_models
 
 COLUMNS = (
     "model", "scope", "naming", "language", "prompt", "set", "species", "images", "correct",
-    "accuracy", "half_interval",
+    "accuracy", "half_interval", "correct_5", "accuracy_5", "half_interval_5",
 )  # fmt: skip
+RUN_COLUMNS: Final = (
+    "by", "name", "species", "images", "training_images", "correct", "accuracy", "half_interval",
+    "mean_of_species", "correct_5", "accuracy_5", "half_interval_5", "mean_of_species_5",
+)  # fmt: skip
+#: What the species of a run are grouped by.
+RANKS: Final = {
+    "iconic_group": "Super-class", "class_name": "Class", "order": "Order", "family": "Family",
+    "genus": "Genus",
+}  # fmt: skip
+#: So many taxa are listed; the files have all.
+MOST_LISTED: Final = 100
 
 
 class SpeciesForm(forms.Form):
@@ -58,7 +70,7 @@ def species_board(request: HttpRequest) -> HttpResponse:
                 )
                 messages.success(request, "The run is being computed.")
                 return redirect("species-board")
-    runs = SpeciesRun.objects.select_related("embedding_model", "job")
+    runs = SpeciesRun.objects.select_related("embedding_model", "job").defer("training_images")
     admin = at_least(request.user, Role.ADMIN)
     context = {
         "section": "leaderboard",
@@ -81,15 +93,86 @@ def _board(runs: list[SpeciesRun]) -> list[dict[str, Any]]:
             "run": run,
             "accuracy": 100 * run.correct / run.images,
             "half": 100 * half_interval(run.correct, run.images),
-            "average": 100 * average_over_sets([tuple(row[1:]) for row in run.sets]),
+            "five": run.correct_5 is not None and _percent(run.correct_5, run.images),
+            "average": 100 * average_over_sets([tuple(row[1:4]) for row in run.sets]),
             "p": mcnemar(best, answers(run)) if best and run is not runs[0] else None,
             "sets": [
-                (name, images, 100 * correct / images, 100 * half_interval(correct, images))
-                for name, _, images, correct in run.sets
+                (name, images, *([_percent(n, images) for n in right] + [None])[:2])
+                for name, _, images, *right in run.sets
             ],
         }
         for run in runs
     ]
+
+
+def _percent(correct: int, images: int) -> tuple[float, float]:
+    return 100 * correct / images, 100 * half_interval(correct, images)
+
+
+def _get_run(request: HttpRequest, pk: int) -> SpeciesRun:
+    """A run whose species are counted, for those who may see it."""
+    require_evaluator(request.user)
+    runs = SpeciesRun.objects.select_related("embedding_model").filter(correct_5__isnull=False)
+    return get_object_or_404(runs, pk=pk)
+
+
+@login_required
+@require_safe
+def species_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """One run by the taxa of a rank, `?by=order`, and by the number of training images."""
+    run = _get_run(request, pk)
+    by = request.GET.get("by", "")
+    by = by if by in RANKS else next(iter(RANKS))
+    taxa, bins = groups_of(run, by), groups_of(run, "training_images")
+    context = {
+        "section": "leaderboard",
+        "run": run,
+        "five": _percent(run.correct_5 or 0, run.images),
+        "one": _percent(run.correct, run.images),
+        "ranks": [(key, title, key == by) for key, title in RANKS.items()],
+        "tables": [
+            (RANKS[by], [_line(group) for group in taxa[:MOST_LISTED]], None),
+            ("Training images", [_line(group) for group in bins], bins and training_chart(bins)),
+        ],
+        "more": max(0, len(taxa) - MOST_LISTED),
+    }
+    return render(request, "species_task/run.html", context)
+
+
+@login_required
+@require_safe
+def species_run_file(request: HttpRequest, pk: int) -> HttpResponse:
+    """A run's figures by each rank, by species and by training images, as CSV or JSON."""
+    run = _get_run(request, pk)
+    rows = [
+        dict(zip(RUN_COLUMNS, (by, *_figures(group)), strict=True))
+        for by in (*RANKS, "scientific_name", "training_images")
+        for group in groups_of(run, by)
+    ]
+    if request.path.endswith(".json"):
+        return JsonResponse(rows, safe=False, json_dumps_params={"ensure_ascii": False})
+    answer = _csv_answer(f"species-{run.pk}.csv")
+    writer = csv.DictWriter(answer, RUN_COLUMNS)
+    writer.writeheader()
+    writer.writerows(rows)
+    return answer
+
+
+def _line(group: Group) -> dict[str, Any]:
+    """A group's line on the page, in percent."""
+    images, *right = group.counts.sum(axis=0).tolist()
+    means = (100 * group.shares.mean(axis=0)).tolist()
+    tops = [(n, *_percent(n, images), mean) for n, mean in zip(right, means, strict=True)]
+    return {"group": group, "images": images, "tops": tops}
+
+
+def _figures(group: Group) -> list[Any]:
+    """Those of RUN_COLUMNS after the first."""
+    line = _line(group)
+    row = [group.name, len(group.counts), line["images"], group.training_images]
+    for correct, *percents in line["tops"]:
+        row += [correct, *(round(percent / 100, 6) for percent in percents)]
+    return row
 
 
 @login_required
@@ -97,18 +180,22 @@ def _board(runs: list[SpeciesRun]) -> list[dict[str, Any]]:
 def species_file(request: HttpRequest) -> HttpResponse:
     """The figures of all runs by set, as CSV."""
     require_evaluator(request.user)
-    answer = HttpResponse(
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": 'attachment; filename="species.csv"'},
-    )
+    answer = _csv_answer("species.csv")
     writer = csv.writer(answer)
     writer.writerow(COLUMNS)
     for run in SpeciesRun.objects.select_related("embedding_model").order_by("pk"):
         about = (run.embedding_model.name, run.scope, run.naming, run.language, run.prompt)
-        for name, species, images, correct in run.sets:
-            share = correct / images
-            half = half_interval(correct, images)
-            writer.writerow(
-                [*about, name, species, images, correct, round(share, 6), round(half, 6)]
-            )
+        for name, species, images, *right in run.sets:
+            row = [*about, name, species, images]
+            for correct in right:
+                half = half_interval(correct, images)
+                row += [correct, round(correct / images, 6), round(half, 6)]
+            writer.writerow(row)
     return answer
+
+
+def _csv_answer(name: str) -> HttpResponse:
+    return HttpResponse(
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )

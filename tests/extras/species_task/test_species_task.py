@@ -16,7 +16,13 @@ from django.utils import timezone
 from annotator.backup.contents import folders, named_files
 from core.errors import Invalid
 from core.jobs.models import Job
-from extras.species_task.measures import average_over_sets, best_named, half_interval, mcnemar
+from extras.species_task.measures import (
+    average_over_sets,
+    bin_of,
+    half_interval,
+    mcnemar,
+    true_rank,
+)
 from extras.species_task.models import SpeciesRun
 from extras.species_task.services import answers, species_run_begin, species_texts
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
@@ -79,7 +85,7 @@ def test_each_image_is_named_by_the_nearest_text(model: EmbeddingModel) -> None:
     assert ids.tolist() == [1, 2, 3, 4, 5, 6]
     assert correct.tolist() == [True, False, True, False, True, False]
     assert (run.species, run.images, run.correct, run.left_out) == (3, 6, 3, 0)
-    assert run.sets == [["one", 2, 3, 2], ["two", 2, 3, 1]]
+    assert run.sets == [["one", 2, 3, 2, 3], ["two", 2, 3, 1, 3]]
 
 
 def test_within_the_group_alone(model: EmbeddingModel, reviewer: Any) -> None:
@@ -134,11 +140,16 @@ def test_figures() -> None:
     # Of images 2 to 19 the first alone is right on 5 to 11, the second alone on none: 2 × 2⁻⁷.
     assert mcnemar(one, other) == pytest.approx(2 / 2**7)
     assert mcnemar(one, one) is None
-    named = best_named(
-        np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)[[2, 0, 0]],
-        np.array([[1, 1, 1], [1, 1, 1], [0, 1, 1]], bool),
-    )  # fmt: skip
-    assert named.tolist() == [1, 0, 1]
+    images, texts = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)[[2, 0, 0]]
+    allowed = np.array([[1, 1, 1], [1, 1, 1], [0, 1, 1]], bool)
+    truth = np.array([2, 2, 2])
+    # Of the first image texts 1 and 2 are as near, of the second all, of the third text 0.
+    assert true_rank(images, texts, truth, None).tolist() == [1, 2, 2]
+    assert true_rank(images, texts, truth, allowed).tolist() == [1, 2, 1]
+    assert true_rank(images, texts, np.array([1, 0, 0]), None).tolist() == [0, 0, 0]
+    bins = [bin_of(n) for n in (0, 1, 2, 4, 5, 99, 100, 1999, 10**8)]
+    assert bins == ["0", "1", "2–4", "2–4", "5–9", "50–99", "100–199", "1,000–1,999",
+                    "5,000,000 or more"]  # fmt: skip
 
 
 def test_the_tab_compares_runs(
@@ -161,7 +172,7 @@ def test_the_tab_compares_runs(
     run_jobs()
     page = researcher.get("/leaderboard/species/").content.decode()
     assert "50.0 ± 40.0" in page
-    assert "0.0 ± 0.0" not in page.partition("Vernacular")[0]
+    assert ">0.0 ± 0.0<" not in page.partition("Vernacular")[0]
     assert "New run" not in page
     assert 'aria-current="page">Leaderboard</a>' in page
     # Both named images 1 to 4: the first alone is right on 1 and 3, the second on 2.
@@ -172,6 +183,74 @@ def test_the_tab_compares_runs(
         ("one", "sci", "2"), ("two", "sci", "1"), ("one", "com", "1"), ("two", "com", "0"),
     ]  # fmt: skip
     assert Image.objects.count() == 7
+
+
+def test_a_run_is_shown_by_taxon_and_by_training_images(
+    model: EmbeddingModel, clients: dict[str, Any], tmp_path: Path, capsys: Any
+) -> None:
+    names = [f"Sylvia nova{letter}" for letter in "abcdefg"]
+    species_upsert(
+        records=[SpeciesRecord(name, genus="Sylvia", iconic_group="Birds") for name in names]
+    )
+    embed_rows(
+        model,
+        {
+            image_row(20 + number, Species.objects.get(scientific_name=name)).pk: UP
+            for number, name in enumerate(names)
+        },
+    )
+    texts(model, Bufo_bufo=EAST, Rana_temporaria=NORTH, Triturus_cristatus=[0, 0.6, 0.8])
+    # To what lies up all birds are as near, the first of them first, and then the newt.
+    texts(model, **{name: [0, n / 20, 1.0] for n, name in enumerate(names)})
+    Species.objects.filter(scientific_name__in=[TOAD, FROG]).update(class_name="Amphibia")
+    table = tmp_path / "trained.csv"
+    table.write_text(f"scientific_name,images\n{TOAD},30\n{FROG},45\nUrsus arctos,7\n{NEWT},0\n")
+    call_command("evaluate_species", "toy", training_images=table)
+    assert "3 of its species are in the corpus." in capsys.readouterr().out
+    run_jobs()
+    run = SpeciesRun.objects.get()
+    # Right: images 1 and 3, and the first bird's; by one of five also image 6, to which all but
+    # toads are as near, and the other four of the first five birds'.
+    assert (run.images, run.correct, run.correct_5) == (13, 3, 8)
+
+    page = client_of(person("rosa", "researcher")).get(
+        f"/leaderboard/species/{run.pk}/?by=class_name"
+    )
+    text = " ".join(page.content.decode().split())
+    for part in (">Amphibia<", ">Not known<", ">20–49<", "data-vega"):
+        assert part in text
+    rows = clients["admin"].get(f"/leaderboard/species/{run.pk}.json").json()
+    found = {(row["by"], row["name"]): row for row in rows}
+    birds = found["iconic_group", "Birds"]
+    assert (birds["species"], birds["images"], birds["correct"], birds["correct_5"]) == (7, 7, 1, 5)
+    assert (birds["accuracy"], birds["training_images"]) == (round(1 / 7, 6), None)
+    trained = [row for row in rows if row["by"] == "training_images"]
+    assert [(row["name"], row["species"], row["training_images"]) for row in trained] == [
+        ("0", 1, 0), ("20–49", 2, 37.5),
+    ]  # fmt: skip
+    assert found["class_name", "Amphibia"]["mean_of_species"] == 0.5
+    assert sum(row["images"] for row in rows if row["by"] == "scientific_name") == 13
+    text = clients["admin"].get(f"/leaderboard/species/{run.pk}.csv").content.decode()
+    assert len(list(csv.DictReader(io.StringIO(text)))) == len(rows)
+
+    # Once more without a table it has the same; one that is wrong is refused by line.
+    assert computed(model).training_images == {TOAD: 30, FROG: 45, NEWT: 0}
+    table.write_text(f"scientific_name,images\n{TOAD},many\n{FROG},1\n{FROG},2\n")
+    with pytest.raises(CommandError, match=r"(?s)line 2, images.*line 4, scientific_name"):
+        call_command("evaluate_species", "toy", training_images=table)
+
+
+def test_a_run_of_the_version_before_has_no_page(
+    model: EmbeddingModel, clients: dict[str, Any]
+) -> None:
+    texts(model, Bufo_bufo=EAST, Rana_temporaria=NORTH, Triturus_cristatus=UP)
+    run = computed(model)
+    SpeciesRun.objects.update(correct_5=None, sets=[row[:4] for row in run.sets])
+    assert clients["admin"].get(f"/leaderboard/species/{run.pk}/").status_code == 404
+    page = clients["admin"].get("/leaderboard/species/").content.decode()
+    assert "50.0 ± 40.0" in page
+    assert f"/leaderboard/species/{run.pk}/" not in page
+    assert ",3,2,0.666667," in clients["admin"].get("/leaderboard/species.csv").content.decode()
 
 
 def test_the_command_begins_a_run(model: EmbeddingModel, capsys: Any) -> None:
