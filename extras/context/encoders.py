@@ -8,7 +8,8 @@ A context model is a folder with `context.json`:
 `signature` says what those take, n places at a time: "places" a tensor (n, 2) of latitude and
 longitude in degrees, as GeoCLIP's and TaxaBind's location encoders do; "places and months" that and
 a tensor (n,) of months from 1 to 12, or 0 where it isn't known. They give (n, d), d that of the
-base. A function of a module takes and gives NumPy arrays.
+base. A function of a module takes and gives NumPy arrays. Where the folder has `environment`, its
+columns follow latitude and longitude, standardized: (n, 2 + c).
 """
 
 from __future__ import annotations

@@ -24,8 +24,10 @@ SEASONS: Final = 5
 
 
 def features(places: NDArray[np.float64], months: NDArray[np.int64], degree: int) -> Floats:
-    """(n, (degree + 1)² · SEASONS): the real spherical harmonics of places (n, 2), latitude and
-    longitude in degrees, times waves of months (n,), 1 to 12, or 0 where it isn't known.
+    """(n, (degree + 1)² · SEASONS + 2 · c): real spherical harmonics of places (n, 2 + c), first
+    latitude and longitude in degrees, times waves of months (n,), 1 to 12, or 0 where it isn't
+    known; then the other columns, standardized, and their squares, as species of middle heights
+    need them.
     """
     from scipy.special import sph_harm_y
 
@@ -43,7 +45,8 @@ def features(places: NDArray[np.float64], months: NDArray[np.int64], degree: int
     seasons = [np.ones(len(months)), *(np.where(known, wave, 0.0) for wave in waves)]
     product: np.ndarray = np.stack(columns, axis=1)[:, :, None]
     product = product * np.stack(seasons, axis=1)[:, None, :]
-    return product.reshape(len(months), -1).astype(np.float32)
+    product = product.reshape(len(months), (degree + 1) ** 2 * SEASONS)
+    return np.hstack([product, places[:, 2:], places[:, 2:] ** 2]).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Harmonics:
     """(features, d)"""
 
     def __call__(self, places: NDArray[np.float64], months: NDArray[np.int64]) -> Floats:
-        """(n, d) vectors of places (n, 2) and months (n,) as `features` has them."""
+        """(n, d) vectors of places (n, 2 + c) and months (n,) as `features` has them."""
         vectors: Floats = features(places, months, self.degree) @ self.weights
         return vectors
 
@@ -73,8 +76,8 @@ class Harmonics:
 class Fitting:
     """What the images add up to, species by species; memory doesn't grow with them."""
 
-    def __init__(self, species: int, degree: int) -> None:
-        count = (degree + 1) ** 2 * SEASONS
+    def __init__(self, species: int, degree: int, columns: int = 0) -> None:
+        count = (degree + 1) ** 2 * SEASONS + 2 * columns
         self.degree = degree
         self.counts = np.zeros(species, np.int64)
         self.sums = np.zeros((species, count))
@@ -84,7 +87,7 @@ class Fitting:
     def add(
         self, places: NDArray[np.float64], months: NDArray[np.int64], species: NDArray[np.int64]
     ) -> None:
-        """Take in images: places (n, 2), months (n,), and the numbers (n,) of their species."""
+        """Take in images: places (n, 2 + c), months (n,), and the numbers (n,) of their species."""
         rows = features(places, months, self.degree).astype(np.float64)
         np.add.at(self.sums, species, rows)
         np.add.at(self.counts, species, 1)
@@ -114,7 +117,7 @@ class Seen:
     """Images by which an encoder is chosen or measured."""
 
     places: NDArray[np.float64]
-    """(n, 2)"""
+    """(n, 2 + c)"""
     months: NDArray[np.int64]
     """(n,)"""
     species: NDArray[np.int64]

@@ -17,8 +17,9 @@ from core.errors import Conflict
 from core.geo_grid import CELL
 from core.locks import transaction_lock
 from extras.context.encoders import load_context
+from extras.context.environment import Environment, environment_read
 from extras.context.harmonics import DEGREE, Fitting, Floats, Seen, chosen, combined
-from extras.context.model_folder import CONTEXT_NAME
+from extras.context.model_folder import CONTEXT_NAME, context_config
 from retrieval.corpus.models import Image, Species
 from retrieval.embedding.embedding_models import (
     embedding_model_get_or_create,
@@ -39,7 +40,7 @@ MOST_MEASURED: Final = 20_000
 ENCODER_FILE: Final = "harmonics.npz"
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Image ids (n,), places (n, 2), months (n,), numbers of species (n,)."""
+"""Image ids (n,), places (n, 2 + c), months (n,), numbers of species (n,)."""
 Progress = Callable[[int, int], None] | None
 
 
@@ -63,6 +64,7 @@ def context_train(
     directory: Path,
     held_out: float = 0.2,
     degree: int = DEGREE,
+    environment: Environment | None = None,
     progress: Progress = None,
 ) -> ContextReport:
     """Fit the built-in encoder to the species, places and months of the corpus, and write a context
@@ -86,13 +88,13 @@ def context_train(
         raise Conflict("Images of at least two species whose places are known are needed.")
     texts = _texts(base, species, progress)
     number = {kind.pk: index for index, kind in enumerate(species)}
-    fitting = Fitting(len(species), degree)
+    fitting = Fitting(len(species), degree, environment.values.shape[1] if environment else 0)
     drawn: dict[str, _Drawn] = {"observers": _Drawn(), "places": _Drawn()}
-    for rows, kinds in _parted(number, held_out):
+    for rows, kinds in _parted(number, held_out, environment):
         fitting.add(*_of(rows, kinds == ""))
         for kind, sample in drawn.items():
             sample.take(*_only(rows, kinds == kind))
-    for rows, kinds in _parted(number, held_out):
+    for rows, kinds in _parted(number, held_out, environment):
         if (kinds == "").any():
             fitting.add_squares(*_of(rows, kinds == ""))
     held = {kind: sample.with_vectors(base) for kind, sample in drawn.items()}
@@ -109,20 +111,31 @@ def context_train(
     directory.mkdir(parents=True, exist_ok=True)
     encoder.save(directory / ENCODER_FILE)
     config = {"base": base.name, "weight": weight, "encoder": ENCODER_FILE}
+    if environment:
+        config["environment"] = environment.about
     (directory / CONTEXT_NAME).write_text(json.dumps(config | {"measured": measured}, indent=2))
     images = int(fitting.counts.sum())
     return ContextReport(images, len(species), weight, measured)
 
 
-def context_add(*, spec: str, created_by: Any = None, progress: Progress = None) -> int:
+def context_add(
+    *, spec: str, table: Path | None = None, created_by: Any = None, progress: Progress = None
+) -> int:
     """Store the embeddings of a context model for every image that its base has embedded; returns
     how many were new. Again after an import it adds what is missing.
 
     Raises ModelSpecError for a folder that isn't a context model's, Conflict where the base has
-    embedded nothing.
+    embedded nothing, or a table isn't given just where the model was trained with one; what
+    `environment_read` raises of it.
     """
     encoder = load_context(spec)
-    weight = encoder.weight
+    weight, about = encoder.weight, (context_config(spec) or {}).get("environment")
+    if about and not table:
+        columns = ", ".join(about["columns"])
+        raise Conflict(f"This model needs a table of {columns}: name it by --environment.")
+    if table and not about:
+        raise Conflict("This model was trained without a table of the environment.")
+    environment = environment_read(table, about) if table and about else None
     base = EmbeddingModel.objects.filter(name=base_of(spec)).first()
     if base is None or not (count := embedding_count(base, withdrawn=True)):
         raise Conflict(f"{base_of(spec)} has embedded no image yet.")
@@ -132,7 +145,7 @@ def context_add(*, spec: str, created_by: Any = None, progress: Progress = None)
         ids, vectors = embeddings_after(base, after, limit=AT_A_TIME, withdrawn=True)
         if not len(ids):
             break
-        context = encoder(*_places_of(ids))
+        context = encoder(*_places_of(ids, environment))
         halves = unit_rows(combined(vectors.astype(np.float32), context, weight), scale=True)
         with transaction.atomic():
             transaction_lock(embedding_model_lock(model), shared=True)
@@ -174,7 +187,7 @@ def _rows(rows: list[tuple[Any, ...]]) -> Rows:
     ids, places, months, species = zip(*rows, strict=True) if rows else ((), (), (), ())
     return (
         np.array(ids, np.int64),
-        np.array(places, np.float64).reshape(-1, 2),
+        np.array(places, np.float64).reshape(len(ids), len(places[0]) if places else 2),
         np.array(months, np.int64),
         np.array(species, np.int64),
     )
@@ -189,7 +202,9 @@ def _of(rows: Rows, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return places, months, species
 
 
-def _parted(number: dict[int, int], held_out: float) -> Iterator[tuple[Rows, np.ndarray]]:
+def _parted(
+    number: dict[int, int], held_out: float, environment: Environment | None
+) -> Iterator[tuple[Rows, np.ndarray]]:
     """Images of known species and place by id, each with "observers" or "places" if it is held out,
     or "".
     """
@@ -211,7 +226,9 @@ def _parted(number: dict[int, int], held_out: float) -> Iterator[tuple[Rows, np.
             else:
                 out = observer and _share(f"observer {observer}") < held_out
                 kinds.append("observers" if out else "")
-        yield _rows(rows), np.array(kinds)
+        ids, places, months, numbers = _rows(rows)
+        places = environment.beside(ids, places) if environment else places
+        yield (ids, places, months, numbers), np.array(kinds)
 
 
 def _share(text: str) -> float:
@@ -231,8 +248,8 @@ def _texts(base: EmbeddingModel, species: list[Species], progress: Progress) -> 
     return np.array(vectors, np.float32)
 
 
-def _places_of(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places (n, 2), NaN where unknown, and months (n,), 0 where unknown, of images (n,)."""
+def _places_of(ids: np.ndarray, environment: Environment | None) -> tuple[np.ndarray, np.ndarray]:
+    """Places (n, 2 + c), NaN where unknown, and months (n,), 0 where unknown, of images (n,)."""
     columns = ("pk", "latitude", "longitude", "observed_at")
     images = Image.objects.filter(pk__in=ids.tolist()).values_list(*columns)
     known = {pk: about for pk, *about in images}
@@ -244,4 +261,4 @@ def _places_of(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             places[at] = latitude, longitude
         if moment is not None:
             months[at] = moment.month
-    return places, months
+    return environment.beside(ids, places) if environment else places, months

@@ -21,8 +21,14 @@ class Command(ServiceCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path, metavar="FOLDER")
+        parser.add_argument(
+            "--environment", type=Path, metavar="FILE.csv",
+            help="the table, where the model was trained with one",
+        )  # fmt: skip
 
     def handle(self, *args: Any, folder: Path, **options: Any) -> None:
         with Progress("images", quiet=options["verbosity"] == 0) as show:
-            stored = context_add(spec=str(folder.resolve()), progress=show)
+            stored = context_add(
+                spec=str(folder.resolve()), table=options["environment"], progress=show
+            )
         self.stdout.write(f"{stored:,} embeddings stored; the model is {folder.resolve()}.")
