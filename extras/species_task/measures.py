@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Final
 
@@ -15,37 +14,36 @@ from numpy.typing import NDArray
 
 Ids = NDArray[np.int64]
 Truth = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+QUARTILES: Final = ("lowest", "first_quartile", "median", "third_quartile", "highest")
 #: Least numbers of training images of a bin, as in iNat2017's figure 5.
 BINS: Final = (0, *(step * 10**power for power in range(7) for step in (1, 2, 5)))
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The species of a taxon, or those with about as many training images."""
-
-    name: str
-    counts: Ids
-    """(s, 3): of each the images, those named rightly, and those so by one of the five nearest."""
-    training_images: float | None
-    """The mean of the species for which it is known."""
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """(s, 2): top-1 and top-5 of each species."""
-        return np.asarray(self.counts[:, 1:] / self.counts[:, :1])
-
-
-def grouped(names: Sequence[str], counts: Ids, training: NDArray[np.float64]) -> list[Group]:
-    """Groups of species (s,) by `names`, in the order of these; `training` is NaN where unknown."""
+def grouped(names: Sequence[str], counts: Ids, training: Floats) -> list[dict[str, Any]]:
+    """`figures` of species (s,) by `names`, in the order of these."""
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names):
         places.setdefault(name, []).append(place)
-    groups = []
-    for name, members in places.items():
-        at = np.array(members)
-        known = training[at][np.isfinite(training[at])]
-        groups.append(Group(name, counts[at], float(known.mean()) if len(known) else None))
-    return groups
+    return [figures(name, counts[at], training[at]) for name, at in places.items()]
+
+
+def figures(name: str, counts: Ids, training: Floats) -> dict[str, Any]:
+    """What the page and files say of the species of a taxon, or of a bin: `counts` (s, 3) are their
+    images, those named rightly, and those by one of the five nearest; `training` (s,) is NaN where
+    unknown. Means and quartiles count each species alike, as iNat2017's table 4 and figure 5.
+    """
+    images, *right = counts.sum(axis=0).tolist()
+    shares = counts[:, 1:] / counts[:, :1]
+    row = {"name": name, "species": len(counts), "images": images, "training_images": None}
+    if len(known := training[np.isfinite(training)]):
+        row["training_images"] = float(known.mean())
+    for top, correct, mean in zip(("", "_5"), right, shares.mean(axis=0).tolist(), strict=True):
+        row[f"correct{top}"], row[f"accuracy{top}"] = correct, correct / images
+        row[f"half_interval{top}"] = half_interval(correct, images)
+        row[f"species_mean{top}"] = mean
+    quartiles = np.quantile(shares[:, 0], (0, 0.25, 0.5, 0.75, 1)).tolist()
+    return row | dict(zip(QUARTILES, quartiles, strict=True))
 
 
 def bin_of(images: float) -> str:

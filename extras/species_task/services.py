@@ -16,7 +16,7 @@ from core.errors import FileRefused, Invalid
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create
-from extras.species_task.measures import Group, Ids, Truth, bin_of, grouped, true_rank
+from extras.species_task.measures import Ids, Truth, bin_of, grouped, true_rank
 from extras.species_task.models import SpeciesRun
 from retrieval.corpus.models import ImageWithdrawal, Species
 from retrieval.embedding.models import Embedding, EmbeddingModel
@@ -26,7 +26,6 @@ KIND: Final = "species_task"
 _IMAGES: Final = 2000
 _TEXTS: Final = 100
 _RANKS: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")
-MOST: Final = 2**31 - 1
 
 
 @transaction.atomic
@@ -78,12 +77,9 @@ def training_images_read(lines: Iterable[bytes], *, name: str) -> dict[str, int]
     columns = ("scientific_name", "images")
     for line, row in csv_rows(lines, name=name, required=columns, errors=errors, others=True):
         species, text = (row[column].strip() for column in columns)
-        if species in found:
-            errors.append(RowError(name, line, columns[0], "an earlier row has the same species"))
-        elif text.isdecimal() and int(text) <= MOST:
-            found[species] = int(text)
-        else:
-            errors.append(RowError(name, line, columns[1], f"“{text[:20]}” is no number from 0 on"))
+        if not text.isdecimal() or found.setdefault(species, int(text)) != int(text):
+            message = "a whole number is needed, and one for each species"
+            errors.append(RowError(name, line, "images", message))
     if errors:
         raise FileRefused(errors)
     return found
@@ -103,8 +99,10 @@ def species_step(job: Job, deadline: float) -> bool:
     place = {pk: at for at, pk in enumerate(species_ids)}
     image_ids: list[Ids] = []
     correct: list[Truth] = []
-    # Of each data set and species: images, right, and right among the five nearest.
-    counts: defaultdict[tuple[str, int], Ids] = defaultdict(lambda: np.zeros(3, np.int64))
+    # Images, those right, and those right among the five nearest.
+    by_set: defaultdict[str, Ids] = defaultdict(lambda: np.zeros(3, np.int64))
+    by_species: defaultdict[int, Ids] = defaultdict(lambda: np.zeros(3, np.int64))
+    known: defaultdict[str, set[int]] = defaultdict(set)
     left_out = 0
     for ids, embedded, truth, names in _images(run.embedding_model):
         asked = np.isin(truth, list(groups))
@@ -122,31 +120,25 @@ def species_step(job: Job, deadline: float) -> bool:
         image_ids.append(ids[asked])
         correct.append(ranks == 0)
         for name, species_id, rank in zip(names[asked], kinds, ranks.tolist(), strict=True):
-            counts[name, species_id] += (1, rank == 0, rank < 5)
+            one = (1, rank == 0, rank < 5)
+            by_set[name] += one
+            by_species[species_id] += one
+            known[name].add(species_id)
     if not image_ids:
         raise JobFailed("No image of a species that can be named has an embedding of this model.")
-    by_set, by_species = _added(counts, 0), _added(counts, 1)
     with storage.writing(run.path) as file:
         np.savez_compressed(
             file,
             image_ids=np.concatenate(image_ids),
             correct=np.concatenate(correct),
             species_ids=np.array(list(by_species), np.int64),
-            counts=np.array([row[1:] for row in by_species.values()]),
+            counts=np.array(list(by_species.values())),
         )
-    run.images, run.correct, run.correct_5 = sum(counts.values(), np.zeros(3, np.int64)).tolist()
+    run.images, run.correct, run.correct_5 = np.sum(list(by_set.values()), axis=0).tolist()
     run.species, run.left_out = len(groups), left_out
-    run.sets = [[name, *row] for name, row in by_set.items()]
+    run.sets = [[name, len(known[name]), *by_set[name].tolist()] for name in sorted(by_set)]
     run.save(update_fields=["species", "images", "correct", "correct_5", "left_out", "sets"])
     return True
-
-
-def _added(counts: Mapping[tuple[str, int], Ids], part: int) -> dict[Any, list[int]]:
-    """[pairs, images, right, right among five] by one part of the pairs of `counts`, ascending."""
-    sums: defaultdict[Any, Ids] = defaultdict(lambda: np.zeros(4, np.int64))
-    for pair, row in counts.items():
-        sums[pair[part]] += (1, *row)
-    return {key: sums[key].tolist() for key in sorted(sums)}
 
 
 def species_texts(run: SpeciesRun) -> dict[int, str]:
@@ -173,25 +165,22 @@ def answers(run: SpeciesRun) -> tuple[Ids, Truth]:
         return arrays["image_ids"], arrays["correct"]
 
 
-def groups_of(run: SpeciesRun, by: str) -> list[Group]:
-    """A run's species by a field of Species, the largest groups first, with the lineage that they
-    have now; by "training_images" those for which it is known, ascending.
+def groups_of(run: SpeciesRun, by: str) -> list[dict[str, Any]]:
+    """Figures of a run's species by a field of Species, the largest groups first, with the lineage
+    that they have now; by "training_images" of those for which it is known, ascending.
     """
     with np.load(storage.local_file(run.path)) as arrays:
         place = {pk: at for at, pk in enumerate(arrays["species_ids"].tolist())}
         counts = arrays["counts"]
-    trained = by == "training_images"
-    fields = ("pk", "scientific_name", "scientific_name" if trained else by)
-    rows = list(
-        Species.objects.filter(pk__in=place).order_by("scientific_name").values_list(*fields)
-    )
-    counts = counts[[place[row[0]] for row in rows]]
-    training = np.array([run.training_images.get(row[1], np.nan) for row in rows], np.float64)
-    if trained:
+    species = list(Species.objects.filter(pk__in=place).order_by("scientific_name"))
+    counts = counts[[place[one.pk] for one in species]]
+    known = [run.training_images.get(one.scientific_name, np.nan) for one in species]
+    training = np.array(known, np.float64)
+    if by == "training_images":
         order = np.argsort(training, kind="stable")[: np.isfinite(training).sum()]
         return grouped([bin_of(n) for n in training[order]], counts[order], training[order])
-    groups = grouped([row[2] for row in rows], counts, training)
-    return sorted(groups, key=lambda group: (-len(group.counts), group.name))
+    groups = grouped([getattr(one, by) for one in species], counts, training)
+    return sorted(groups, key=lambda group: (-group["species"], group["name"]))
 
 
 def _groups(species_ids: list[int]) -> dict[int, list[int]]:

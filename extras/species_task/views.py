@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from core.access import Role, at_least, require_evaluator, require_role
 from core.pages import refusal_in_form
 from extras.species_task.drawing import training_chart
-from extras.species_task.measures import Group, average_over_sets, half_interval, mcnemar
+from extras.species_task.measures import average_over_sets, half_interval, mcnemar
 from extras.species_task.models import SpeciesRun
 from extras.species_task.services import answers, groups_of, species_run_begin
 from retrieval.embedding.counts import embedded_models
@@ -23,10 +23,6 @@ from retrieval.embedding.counts import embedded_models
 COLUMNS = (
     "model", "scope", "naming", "language", "prompt", "set", "species", "images", "correct",
     "accuracy", "half_interval", "correct_5", "accuracy_5", "half_interval_5",
-)  # fmt: skip
-RUN_COLUMNS: Final = (
-    "by", "name", "species", "images", "training_images", "correct", "accuracy", "half_interval",
-    "mean_of_species", "correct_5", "accuracy_5", "half_interval_5", "mean_of_species_5",
 )  # fmt: skip
 #: What the species of a run are grouped by.
 RANKS: Final = {
@@ -131,8 +127,8 @@ def species_run(request: HttpRequest, pk: int) -> HttpResponse:
         "one": _percent(run.correct, run.images),
         "ranks": [(key, title, key == by) for key, title in RANKS.items()],
         "tables": [
-            (RANKS[by], [_line(group) for group in taxa[:MOST_LISTED]], None),
-            ("Training images", [_line(group) for group in bins], bins and training_chart(bins)),
+            (RANKS[by], [*map(_in_percent, taxa[:MOST_LISTED])], None),
+            ("Training images", [*map(_in_percent, bins)], bins and training_chart(bins)),
         ],
         "more": max(0, len(taxa) - MOST_LISTED),
     }
@@ -145,34 +141,23 @@ def species_run_file(request: HttpRequest, pk: int) -> HttpResponse:
     """A run's figures by each rank, by species and by training images, as CSV or JSON."""
     run = _get_run(request, pk)
     rows = [
-        dict(zip(RUN_COLUMNS, (by, *_figures(group)), strict=True))
+        {"by": by, **group}
         for by in (*RANKS, "scientific_name", "training_images")
         for group in groups_of(run, by)
     ]
     if request.path.endswith(".json"):
         return JsonResponse(rows, safe=False, json_dumps_params={"ensure_ascii": False})
     answer = _csv_answer(f"species-{run.pk}.csv")
-    writer = csv.DictWriter(answer, RUN_COLUMNS)
+    writer = csv.DictWriter(answer, rows[0] if rows else ())
     writer.writeheader()
     writer.writerows(rows)
     return answer
 
 
-def _line(group: Group) -> dict[str, Any]:
-    """A group's line on the page, in percent."""
-    images, *right = group.counts.sum(axis=0).tolist()
-    means = (100 * group.shares.mean(axis=0)).tolist()
-    tops = [(n, *_percent(n, images), mean) for n, mean in zip(right, means, strict=True)]
-    return {"group": group, "images": images, "tops": tops}
-
-
-def _figures(group: Group) -> list[Any]:
-    """Those of RUN_COLUMNS after the first."""
-    line = _line(group)
-    row = [group.name, len(group.counts), line["images"], group.training_images]
-    for correct, *percents in line["tops"]:
-        row += [correct, *(round(percent / 100, 6) for percent in percents)]
-    return row
+def _in_percent(row: dict[str, Any]) -> dict[str, Any]:
+    """A line of `figures` for the page."""
+    whole = {"training_images": row["training_images"]}
+    return {name: n * 100 if isinstance(n, float) else n for name, n in row.items()} | whole
 
 
 @login_required
