@@ -43,7 +43,8 @@ def figures(name: str, counts: Ids, training: Floats) -> dict[str, Any]:
         row[f"half_interval{top}"] = half_interval(correct, images)
         row[f"species_mean{top}"] = mean
     quartiles = np.quantile(shares[:, 0], (0, 0.25, 0.5, 0.75, 1)).tolist()
-    return row | dict(zip(QUARTILES, quartiles, strict=True))
+    row |= zip(QUARTILES, quartiles, strict=True)
+    return {key: round(n, 6) if isinstance(n, float) else n for key, n in row.items()}
 
 
 def bin_of(images: float) -> str:

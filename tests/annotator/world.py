@@ -67,6 +67,8 @@ class World:
     job: Job
     simulation: Job | None
     """None without that extra."""
+    species_run: int
+    """0 without that extra."""
     upload: str
     token: ApiToken
     """Of the admin."""
@@ -99,6 +101,7 @@ class World:
             "runs": {"pk": self.run.pk, "query_id": 3},
             "jobs": {"pk": self.job.pk},
             "simulations": {"pk": self.simulation.pk if self.simulation else 0},
+            "leaderboard": {"pk": self.species_run},
             "account": {"pk": self.token.pk},
             "people": {"pk": self.people["annotator"].pk},
             "first-admin": {"token": "abcdef12"},
@@ -201,6 +204,14 @@ def make_world(settings: Any, folder: Path) -> World:
 
         plan = Plan(orders=("frozen",), stops=("exhausted",), seeds=1)
         simulation = simulation_begin(query=queries["complete"], plan=plan, created_by=admin)
+    species_run = 0
+    if "species_task" in settings.EXTRAS:
+        from extras.species_task.services import species_run_begin
+
+        model = embedding_model_get_or_create(name=settings.EMBEDDING_MODEL)
+        species_run = species_run_begin(
+            model=model, scope="all", naming="sci", training_images={"Bufo bufo": 20}
+        ).pk
     run_jobs()
     job = job_create(kind="embed", params={"model": settings.EMBEDDING_MODEL}, created_by=admin)
     Assignment.objects.create(
@@ -228,6 +239,7 @@ def make_world(settings: Any, folder: Path) -> World:
         private,
         job,
         simulation,
+        species_run,
         upload,
         token,
         settings.EMBEDDING_MODEL,
