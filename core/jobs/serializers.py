@@ -26,7 +26,9 @@ class JobItemErrorSerializer(serializers.ModelSerializer[JobItemError]):
 class JobSerializer(serializers.ModelSerializer[Job]):
     """A job with its progress; `rate` in items per second of working time."""
 
-    created_by = serializers.CharField(source="created_by.username", default=None, read_only=True)
+    created_by = serializers.CharField(
+        source="created_by.username", default=None, read_only=True, allow_null=True
+    )
     rate = serializers.FloatField(read_only=True, allow_null=True)
     percent = serializers.IntegerField(read_only=True, allow_null=True)
 
