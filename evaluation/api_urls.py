@@ -3,7 +3,7 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from evaluation.leaderboard.api import LeaderboardView
+from evaluation.leaderboard.api import CloseBoardView, LeaderboardView
 from evaluation.reranking.api import RerankEstimateView, RerankResumeView, RerankView
 from evaluation.runs.api import (
     AllowanceView,
@@ -23,6 +23,7 @@ urlpatterns = [
     path("releases/<id:pk>/baselines/", BaselinesView.as_view(), name="api-release-baselines"),
     path("releases/<id:pk>/fuse/", FusionView.as_view(), name="api-release-fuse"),
     path("releases/<id:pk>/evaluate/", EvaluationView.as_view(), name="api-release-evaluate"),
+    path("releases/<id:pk>/close-board/", CloseBoardView.as_view(), name="api-close-board"),
     path(
         "releases/<id:pk>/leaderboard.<str:extension>",
         LeaderboardView.as_view(),

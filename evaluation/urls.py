@@ -11,6 +11,7 @@ urlpatterns = [
     path("leaderboard/", leaderboard.leaderboard_latest, name="leaderboard-latest"),
     path("releases/<id:pk>/leaderboard/", leaderboard.leaderboard_page, name="leaderboard"),
     path("releases/<id:pk>/analysis/", leaderboard.analysis_page, name="leaderboard-analysis"),
+    path("releases/<id:pk>/close-board/", leaderboard.close_board, name="close-board"),
     path(
         "releases/<id:pk>/leaderboard.<str:extension>",
         leaderboard.leaderboard_export,

@@ -23,6 +23,7 @@ class ReleaseAdmin(ModelAdmin[Release]):
     )
     list_filter = ("origin",)
     search_fields = ("name",)
+    exclude = ("halves_secret",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -74,6 +74,11 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
     test_labels = serializers.ChoiceField(
         Release.TestLabels.choices, read_only=True, help_text="who sees those of the test split"
     )
+    test_halves = serializers.BooleanField(
+        source="has_halves",
+        read_only=True,
+        help_text="whether scores are of the public half of the test split until the board closes",
+    )
     positives = serializers.SerializerMethodField(
         help_text="relevant pairs; null where the labels of the test split are hidden from you"
     )
@@ -103,6 +108,8 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
             "previous",
             "options",
             "test_labels",
+            "test_halves",
+            "board_closed_at",
             "val_queries",
             "test_queries",
             "positives",
@@ -185,6 +192,12 @@ class ReleaseCreateSerializer(serializers.Serializer[dict[str, Any]]):
         default=Release.TestLabels.HIDDEN,
         help_text="hidden: reviewers and admins alone see the labels of the test split, and "
         "researchers two rounded means of a run; public: researchers see all",
+    )
+    test_halves = TruthField(
+        default=False,
+        help_text="whether hidden labels have a public half, which researchers see means of, and a "
+        "private one, shown once the board closes; a later release of the benchmark has the halves "
+        "of an open board in any case",
     )
 
 

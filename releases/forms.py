@@ -43,6 +43,13 @@ class ReleaseForm(forms.Form):
         help_text="Nobody can tune a method on hidden labels. This can’t be changed later.",
     )
 
+    test_halves = forms.BooleanField(
+        required=False,
+        label="Divide the test split into a public and a private half",
+        help_text="Researchers see means over the public half until you close the leaderboard, and "
+        "later versions have the same halves until then.",
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if Benchmark.objects.filter(screening=False).count() < 2:
@@ -58,5 +65,6 @@ class ReleaseForm(forms.Form):
     def options(self) -> dict[str, Any]:
         """The options of `services.release_create`, of a valid form."""
         return {
-            key: self.cleaned_data[key] for key in ("rerank_model", "include_images", "test_labels")
+            key: self.cleaned_data[key]
+            for key in ("rerank_model", "include_images", "test_labels", "test_halves")
         }

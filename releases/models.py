@@ -28,8 +28,9 @@ class Release(models.Model):
     """A version of a benchmark: a snapshot of queries and consensus judgments, in files under
     VAR_DIR/releases/<id>/.
 
-    Once `made_at` is set, a trigger of the database refuses every change of the row but one: a
-    takedown is added, and with it the checksums of the files that lost images or a name.
+    Once `made_at` is set, a trigger of the database refuses every change of the row but two: a
+    takedown is added, and with it the checksums of the files that lost images or a name; and the
+    board is closed, once.
     """
 
     class Origin(models.TextChoices):
@@ -55,6 +56,14 @@ class Release(models.Model):
     version = models.PositiveIntegerField(default=1, help_text="from 1, counted within the name")
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.MADE)
     test_labels = models.CharField(max_length=10, choices=TestLabels, default=TestLabels.HIDDEN)
+    halves_secret = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="32 random bytes that fix the public half of the test split; empty: not divided",
+    )
+    board_closed_at = models.DateTimeField(
+        null=True, blank=True, help_text="empty while runs with test queries are taken"
+    )
     previous = models.ForeignKey(
         "self",
         on_delete=models.PROTECT,
@@ -139,6 +148,11 @@ class Release(models.Model):
     def labels_hidden(self) -> bool:
         """Whether researchers don't see the labels of its test split."""
         return self.test_labels == self.TestLabels.HIDDEN
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether its test split has a public and a private half."""
+        return bool(self.halves_secret)
 
     @property
     def files_ready(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.scoring.hidden_labels import LabelsHidden, Summary
+from evaluation.scoring.hidden_labels import HALVES, LabelsHidden, Summary
 from evaluation.scoring.measures import parse_measure
 from releases.snapshot.snapshot import SnapshotQuery
 
@@ -24,7 +24,7 @@ Ids = npt.NDArray[np.int64]
 VAL: Final = "val"
 TEST: Final = "test"
 BOTH: Final = "both"
-SPLITS: Final = {TEST: "Test", VAL: "Validation", BOTH: "Validation and test"}
+SPLITS: Final = {TEST: "Test", VAL: "Validation", BOTH: "Validation and test", **HALVES}
 
 ALL: Final = "all"
 SUPERCATEGORY: Final = "supercategory"
@@ -153,7 +153,7 @@ def make_board(
     """
     if split not in SPLITS:
         raise ValueError(f"there is no split {split!r}")
-    splits = {VAL, TEST} if split == BOTH else {split}
+    splits = whole_splits(split)
     scored = (queries[query_id] for query_id in sorted(set(query_ids)))
     shown = tuple(query for query in scored if query.split in splits)
     ids = np.array([query.query_id for query in shown], dtype=np.int64)
@@ -170,6 +170,11 @@ def make_board(
                 matrix[row] = np.nan
     oracles = frozenset(run for run, values in held.items() if values.oracle)
     return Board(split, shown, tuple(held), oracles, matrices, fingerprint)
+
+
+def whole_splits(split: str) -> frozenset[str]:
+    """ "val" and "test", as far as a run needs queries of them to be measured on a split."""
+    return {BOTH: frozenset({VAL, TEST}), VAL: frozenset({VAL})}.get(split, frozenset({TEST}))
 
 
 def subsets(queries: Iterable[SnapshotQuery], grouping: str) -> tuple[Subset, ...]:

@@ -161,6 +161,7 @@ class VisibleMeasure:
         return {
             "split": self.split,
             "splits": self.splits.items(),
+            "split_title": SPLITS[self.split],
             "measure": self.measure,
             "measure_title": mean_title(self.measure, self.task),
             "measures": measure_options(self.measures, self.task),

@@ -16,7 +16,15 @@ from django.views.decorators.http import require_safe
 from core.access import require_evaluator
 from core.address_choices import chosen, chosen_id, chosen_page
 from evaluation.leaderboard import certified, charts, statistics
-from evaluation.leaderboard.board import BOTH, SPLITS, TEST, VAL, Board, printed, verdicts
+from evaluation.leaderboard.board import (
+    SPLITS,
+    TEST,
+    VAL,
+    Board,
+    printed,
+    verdicts,
+    whole_splits,
+)
 from evaluation.leaderboard.board_charts import scale_of
 from evaluation.leaderboard.choice import read_measure, visible_measure
 from evaluation.leaderboard.run_page import image_ids_of, only_by, relevant_ids
@@ -96,11 +104,7 @@ def _splits(runs: BoardRuns, first: Run | None, second: Run | None) -> dict[str,
     held = {VAL, TEST}
     for run in (first, second):
         held &= splits_of(run) if run is not None else held
-    return {
-        split: title
-        for split, title in runs.splits.items()
-        if ({VAL, TEST} if split == BOTH else {split}) <= held
-    }
+    return {split: title for split, title in runs.splits.items() if whole_splits(split) <= held}
 
 
 def _comparison(

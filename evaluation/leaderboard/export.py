@@ -23,6 +23,7 @@ from evaluation.leaderboard.table import leaderboard_table
 from evaluation.runs.computation import gflops_per_query
 from evaluation.runs.models import Run
 from evaluation.runs.services import CARD_FIELDS
+from evaluation.scoring.hidden_labels import PRIVATE, PUBLIC
 from evaluation.scoring.measures import HEADLINES, mean_title, parse_measure
 from evaluation.scoring.missing import has_range
 from releases.formats.writing import spreadsheet_text
@@ -79,11 +80,11 @@ def export(release: Release, extension: str) -> str:
 def leaderboard_csv(release: Release) -> str:
     """A row for each run, split and subset; means and intervals from 0 to 1.
 
-    `split` is val, test or both, `subset` "all" or such as "category:Human Impact", `queries` the
-    number of queries averaged. The best possible re-ranks, of the kind "best", come after the runs
-    of their task. AP@50_low and AP@50_high are the 95 % interval of AP@50,
-    AP@50_labels_low and AP@50_labels_high its range with what labels may miss. Texts that
-    a spreadsheet would take for a formula have an apostrophe before them.
+    `split` is val, test or both, or public or private for a half of test, `subset` "all" or such as
+    "category:Human Impact", `queries` the number of queries averaged. The best possible re-ranks,
+    of the kind "best", come after the runs of their task. AP@50_low and AP@50_high are the 95 %
+    interval of AP@50, AP@50_labels_low and AP@50_labels_high its range with what labels may miss.
+    Texts that a spreadsheet would take for a formula have an apostrophe before them.
     NoSnapshot: see `export`.
     """
     tasks = [published_runs(release, task) for task in Run.Task.values]
@@ -190,8 +191,8 @@ def leaderboard_html(release: Release) -> str:
         runs = published_runs(release, task)
         splits = [
             _split_section(runs, split)
-            for split in (TEST, VAL)
-            if split in runs.splits and runs.board(split).runs
+            for split in runs.splits
+            if split != BOTH and runs.board(split).runs
         ]
         tasks.append({"task": task, "title": title, "splits": splits})
     context = {
@@ -222,7 +223,7 @@ def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
 
 
 def _records(runs: BoardRuns) -> Iterator[Record]:
-    for split in sorted(runs.splits, key=(VAL, TEST, BOTH).index):
+    for split in sorted(runs.splits, key=(VAL, TEST, BOTH, PUBLIC, PRIVATE).index):
         board = runs.board(split)
         main = runs.main_measures(split)
         measures = main if board.summary is not None else runs.measures

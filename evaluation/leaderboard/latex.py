@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaluation.leaderboard.board import TEST, VAL
+from evaluation.leaderboard.board import BOTH
 from evaluation.leaderboard.choice import Choice
 from evaluation.leaderboard.selectors import published_runs
 from evaluation.leaderboard.table import Row, Table, leaderboard_table
@@ -27,8 +27,8 @@ def leaderboard_tex(release: Release) -> str:
     tables = [f"% Leaderboard of {escaped(str(release))}. Needs \\usepackage{{booktabs}}.\n"]
     for task in Run.Task:
         runs = published_runs(release, task)
-        for split in (TEST, VAL):
-            if split in runs.splits and runs.board(split).runs:
+        for split in runs.splits:
+            if split != BOTH and runs.board(split).runs:
                 choice = Choice(task=task, split=split, measure=runs.main_measures(split)[0])
                 table = leaderboard_table(choice, runs)
                 tables.append(_table(table, f"{release}, {task.label.lower()}"))

@@ -17,7 +17,15 @@ from core.access import Role, at_least
 from core.address_choices import chosen, chosen_id, chosen_page
 from evaluation.leaderboard import certified
 from evaluation.leaderboard import run_page as page
-from evaluation.leaderboard.board import GROUPINGS, SPLITS, Board, printed, ranks_among
+from evaluation.leaderboard.board import (
+    BOTH,
+    GROUPINGS,
+    SPLITS,
+    Board,
+    printed,
+    ranks_among,
+    whole_splits,
+)
 from evaluation.leaderboard.choice import read_measure, visible_measure
 from evaluation.leaderboard.selectors import BoardRuns, splits_of
 from evaluation.runs.forms import JudgeForm
@@ -103,7 +111,8 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
     splits = {
         split: title
         for split, title in runs.splits.items()
-        if split in splits_of(run) and not (best and runs.labels_hidden(split))
+        if split != BOTH and whole_splits(split) <= splits_of(run)
+        if not (best and runs.labels_hidden(split))
     }
     if not splits:
         return {"trouble": BEST_HIDDEN_SENTENCE if best else TOO_FEW_SENTENCE}

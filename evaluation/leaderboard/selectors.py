@@ -24,12 +24,18 @@ from evaluation.leaderboard.board import (
     Ids,
     RunValues,
     make_board,
+    whole_splits,
 )
 from evaluation.runs.models import Run, RunScores
-from evaluation.runs.selectors import release_data, runs_visible_to
+from evaluation.runs.selectors import (
+    queries_in,
+    release_data,
+    runs_visible_to,
+    summarized_splits,
+)
 from evaluation.scoring import hidden_labels
 from evaluation.scoring.evaluation import scored_query_ids
-from evaluation.scoring.hidden_labels import LabelsHidden
+from evaluation.scoring.hidden_labels import HALVES, LabelsHidden
 from evaluation.scoring.measures import DEFAULT_MEASURES, HEADLINES
 from releases.access import labels_visible_to
 from releases.models import Release
@@ -74,11 +80,13 @@ class BoardRuns:
     @property
     def splits(self) -> dict[str, str]:
         """The splits that the reader may see, with their titles. Of a test split whose labels are
-        hidden that is only a summary, and nothing where it has few queries."""
-        if not self.test_hidden:
-            return SPLITS
-        scored = [query_id for query_id in self.query_ids.tolist() if self._split(query_id) == TEST]
-        shown = (TEST, VAL) if len(scored) >= hidden_labels.FEWEST_QUERIES else (VAL,)
+        hidden that is only a summary, see `summarized_splits`, and nothing where it has few
+        queries."""
+        shown = [split for split in SPLITS if self.release.has_halves or split not in HALVES]
+        if self.test_hidden:
+            parts = summarized_splits(self.release)
+            fewest = hidden_labels.FEWEST_QUERIES
+            shown = [*(part for part in parts if len(self._scored(part)) >= fewest), VAL]
         return {split: SPLITS[split] for split in shown}
 
     def labels_hidden(self, split: str) -> bool:
@@ -123,7 +131,7 @@ class BoardRuns:
                 if not (labels_hidden and values.oracle)
             },
             self.queries,
-            self.query_ids.tolist(),
+            self._scored(split),
             split=split,
             fingerprint=f"{self.fingerprint} {split}",
         )
@@ -134,8 +142,12 @@ class BoardRuns:
         )
         return replace(board, values={}, summary=summary)
 
-    def _split(self, query_id: int) -> str:
-        return self.queries[query_id].split
+    def _scored(self, split: str) -> list[int]:
+        """The scored queries of a split; for BOTH those of both."""
+        half = queries_in(self.release, split) if split in HALVES else self.queries.keys()
+        splits = whole_splits(split)
+        ids: list[int] = self.query_ids.tolist()
+        return [pk for pk in ids if pk in half and self.queries[pk].split in splits]
 
 
 def board_runs(release: Release, task: str, user: Any) -> BoardRuns:

@@ -14,6 +14,7 @@ from evaluation.leaderboard.certified import Unknown
 from evaluation.leaderboard.choice import MEASURES, Choice
 from evaluation.leaderboard.selectors import FEWEST_JUDGED, JUDGED, BoardRuns, version_board
 from evaluation.runs.models import Run
+from evaluation.scoring.hidden_labels import PRIVATE, PUBLIC
 from evaluation.scoring.measures import mean_title
 from releases.models import Release
 
@@ -65,8 +66,17 @@ class Row:
     """The mean on another version; empty where the run is not scored there."""
     ahead_of: int | None
     """The next place, where its run can't pass this one whatever labels miss; else None."""
+    public_place: int | None
+    """Its place on the public half of the test split, in a table of the private half; else None."""
     few_judged: bool
     """Whether fewer than FEWEST_JUDGED of its first 10 images were judged, over all queries."""
+
+    @property
+    def moved(self) -> str:
+        """By how many places it is higher (+) or lower than on the public half; empty where it
+        isn't."""
+        moved = (self.public_place or 0) - (self.place or 0)
+        return f"{moved:+}".replace("-", "−") if self.public_place and moved else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +111,11 @@ class Table:
     def ahead(self) -> bool:
         """Whether a row says that it stays ahead of the next."""
         return any(row.ahead_of for row in self.rows)
+
+    @property
+    def halves(self) -> bool:
+        """Whether a row has a place on the public half too."""
+        return any(row.public_place for row in self.rows)
 
     @property
     def few_judged(self) -> bool:
@@ -145,6 +160,7 @@ def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = 
     ahead = certified.ahead_of_next(board, runs, choice.measure) if sort == choice.measure else {}
     of_runs = places(_competing(board, means[sort]))
     groups = statistics.groups(board, choice.measure)
+    on_public = _public_places(choice, runs, *columns[sort])
     on_other = {} if beside is None else _means_beside(choice, runs, beside)
     few_judged = _few_judged(choice, runs, board)
     rows = [
@@ -155,6 +171,7 @@ def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = 
             groups=groups.get(run, ""),
             beside=on_other.get(run, ""),
             ahead_of=of_runs.get(ahead.get(run, 0)),
+            public_place=on_public.get(run),
             few_judged=run in few_judged,
         )
         for run in order
@@ -245,6 +262,14 @@ def _figures(
 
 def _competing(board: Board, means: dict[int, float]) -> dict[int, float]:
     return {run: mean for run, mean in means.items() if run not in board.oracles}
+
+
+def _public_places(choice: Choice, runs: BoardRuns, measure: str, subset: Subset) -> dict[int, int]:
+    """The places on the public half, beside those of all queries of the private one."""
+    if choice.split != PRIVATE or subset.grouping != ALL or PUBLIC not in runs.splits:
+        return {}
+    public = runs.board(PUBLIC)
+    return places(_competing(public, public.means(measure)))
 
 
 def _by_value(

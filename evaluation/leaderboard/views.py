@@ -8,14 +8,14 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.access import Role, at_least, require_evaluator, require_role
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.pages import refusal_in_message
 from core.registries import Link, LinkPlace, links
-from evaluation.leaderboard.board import GROUPINGS, TEST
+from evaluation.leaderboard.board import GROUPINGS, VAL
 from evaluation.leaderboard.board_charts import board_charts
 from evaluation.leaderboard.choice import (
     MEASURES,
@@ -36,10 +36,11 @@ from evaluation.runs.corpus import withdrawn_since
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot
 from evaluation.scoring.fusion import METHODS, NORMALIZATIONS
-from evaluation.scoring.hidden_labels import TOO_FEW_SENTENCE
+from evaluation.scoring.hidden_labels import HALVES, TOO_FEW_SENTENCE
 from evaluation.scoring.measures import HEADLINES, mean_title
 from labeling.queries.benchmarks import benchmarks_shown
 from releases.access import other_versions
+from releases.making.services import board_close
 from releases.models import Release
 
 TASK_TABS: Final[dict[str, str]] = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
@@ -115,6 +116,16 @@ def analysis_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @login_required
+@require_POST
+def close_board(request: HttpRequest, pk: int) -> HttpResponse:
+    """End submissions with test queries, and show the private half to everybody (admins)."""
+    require_role(request.user, Role.ADMIN)
+    with refusal_in_message(request):
+        board_close(release=get_object_or_404(Release.objects.made(), pk=pk))
+    return redirect("leaderboard", pk=pk)
+
+
+@login_required
 @require_safe
 def leaderboard_latest(request: HttpRequest) -> HttpResponse:
     """The leaderboard of the newest release that has runs, or of the newest at all; the releases
@@ -156,7 +167,8 @@ def board_tabs(user: Any, release: Release, choice: Choice, current: str) -> lis
 
 
 def _board(choice: Choice, seen: VisibleMeasure, runs: BoardRuns, user: Any) -> dict[str, Any]:
-    versions = [] if seen.labels_hidden else other_versions(user, runs.release, choice.split)
+    alone = seen.labels_hidden or choice.split in HALVES
+    versions = [] if alone else other_versions(user, runs.release, choice.split)
     beside = next((version for version in versions if version.pk == choice.beside), None)
     table = leaderboard_table(choice, runs, beside)
     columns = choice.columns or tuple(usual_columns(runs, choice.split))
@@ -177,7 +189,7 @@ def _board(choice: Choice, seen: VisibleMeasure, runs: BoardRuns, user: Any) -> 
         "usual_columns_address": choice.address(columns=(), sort="", descending=True),
         "filters": _filters(choice, runs),
         "two_stages": any(row.run.first_stage_id for row in table.rows),
-        "no_test": TEST not in runs.splits,
+        "no_test": list(runs.splits) == [VAL],
         "too_few": TOO_FEW_SENTENCE,
     }
 

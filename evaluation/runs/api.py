@@ -60,7 +60,7 @@ from evaluation.runs.services import (
     run_score_elsewhere,
     run_unpublish,
 )
-from evaluation.runs.submissions import allowance_of, run_submit
+from evaluation.runs.submissions import allowance_of, require_open_board, run_submit
 from evaluation.runs.unjudged import unjudged_request
 from releases.access import labels_visible_to
 from releases.models import Release
@@ -129,6 +129,8 @@ class RunViewSet(
         """Show a scored run to everybody (its owner and admins)."""
         run = get_run_for(request.user, pk)
         require_allowed(can_edit(request.user, run))
+        if run.test_queries and not run.published:
+            require_open_board(run.release)
         run_publish(run=run)
         return self._detail(request, pk)
 

@@ -14,7 +14,7 @@ from core.jobs.models import Job
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import release_data, runs_visible_to
 from evaluation.runs.services import rankings_on, run_score_begin, run_store
-from evaluation.runs.submissions import submission_record
+from evaluation.runs.submissions import require_open_board, submission_record
 from evaluation.scoring.fusion import METHODS, NORMALIZATIONS, fuse
 from evaluation.scoring.run_files import Ranking
 from releases.models import Release
@@ -46,7 +46,7 @@ def run_fuse(
     and scores it, and then publishes it if `publish` is set.
 
     With test queries it counts as one of the owner's submissions. LimitReached, unless the owner is
-    None; Conflict for runs that can't be fused.
+    None; Conflict for runs that can't be fused, and for test queries on a closed board.
     """
     release, task = runs[0].release if runs else None, runs[0].task if runs else ""
     if not FEWEST <= len({run.pk for run in runs}) == len(runs) <= MOST:
@@ -58,6 +58,8 @@ def run_fuse(
     splits = _shared_splits(runs)
     if not splits:
         raise Conflict("The runs hold no split in common.")
+    if "test" in splits:
+        require_open_board(release)
     how = METHODS[method] + ("" if method == "rrf" else f" ({NORMALIZATIONS[normalization]})")
     names = ", ".join(run.name for run in runs)
     name = name.strip() or f"{how} of {names}"

@@ -10,7 +10,14 @@ from django.db.models import F
 
 from core.jobs.models import Job
 from evaluation.runs.models import Run, RunScores
-from evaluation.runs.selectors import NoSnapshot, can_delete, can_edit, can_publish, release_data
+from evaluation.runs.selectors import (
+    NoSnapshot,
+    can_delete,
+    can_edit,
+    can_publish,
+    queries_in,
+    summarized_splits,
+)
 from evaluation.scoring import hidden_labels
 from evaluation.scoring.measures import HEADLINES, mean_title
 from releases.access import labels_visible_to
@@ -23,8 +30,8 @@ class RunRow:
 
     run: Run
     figures: list[tuple[str, str, float]]
-    """(split, measure, mean over its scored queries in percent) of each split that the run answers,
-    as far as the user may see it."""
+    """(title of the split, measure, mean over its scored queries in percent) of each split that the
+    run answers, as far as the user may see it."""
     may_edit: bool
     may_publish: bool
     may_delete: bool
@@ -66,42 +73,38 @@ def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
 
 def split_means(user: Any, run: Run, scores: RunScores) -> dict[str, dict[str, float]]:
     """split -> measure -> mean over its scored queries, of the splits that the run answers a query
-    of and that have one to be scored, as far as the user may see it; none for a run that isn't
-    ready, or without the release."""
+    of and that have one to be scored, as far as the user may see it, see `summarized_splits`; none
+    for a run that isn't ready, or without the release."""
     if not run.ready:
         return {}
-    try:
-        queries = release_data(scores.release).queries
-    except NoSnapshot:
-        return {}
-    answered = {"val": run.val_queries, "test": run.test_queries}
-    places: dict[str, list[int]] = {split: [] for split, count in answered.items() if count}
-    for place, query_id in enumerate(scores.query_ids):
-        split = queries[query_id].split
-        if split in places:
-            places[split].append(place)
-    means = {
-        split: {
+    hidden = not labels_visible_to(user, scores.release, "test")
+    shown = ["val"] if run.val_queries else []
+    if run.test_queries and not (hidden and run.kind == Run.Kind.BEST):
+        shown += summarized_splits(scores.release) if hidden else ("test",)
+    means = {}
+    for split in shown:
+        try:
+            queries = queries_in(scores.release, split)
+        except NoSnapshot:
+            return {}
+        chosen = [place for place, pk in enumerate(scores.query_ids) if pk in queries]
+        summary = hidden and split != "val"
+        if len(chosen) < (hidden_labels.FEWEST_QUERIES if summary else 1):
+            continue
+        exact = {
             key: fsum(values[place] for place in chosen) / len(chosen)
             for key, values in scores.measures.items()
         }
-        for split, chosen in places.items()
-        if chosen
-    }
-    if "test" in means and not labels_visible_to(user, scores.release, "test"):
-        test = means.pop("test")
-        if run.kind != Run.Kind.BEST and len(places["test"]) >= hidden_labels.FEWEST_QUERIES:
-            means["test"] = {
-                key: float(hidden_labels.rounded(test[key])) for key in hidden_labels.MEASURES
-            }
+        means[split] = hidden_labels.rounded_means(exact) if summary else exact
     return means
 
 
 def _figures(user: Any, run: Run, scores: RunScores | None) -> list[tuple[str, str, float]]:
     means = split_means(user, run, scores) if scores is not None else {}
     usual = HEADLINES[run.task][0]
+    titles = hidden_labels.HALVES
     return [
-        (split, mean_title(key, run.task), 100 * by_measure[key])
+        (titles.get(split, split).lower(), mean_title(key, run.task), 100 * by_measure[key])
         for split, by_measure in means.items()
         for key in [usual if usual in by_measure else hidden_labels.MEASURES[0]]
     ]

@@ -20,6 +20,7 @@ from core.errors import Conflict
 from core.jobs.models import Job
 from evaluation.runs.models import Run, RunScores
 from evaluation.scoring.evaluation import rerank_qrels, rerankable_queries
+from evaluation.scoring.hidden_labels import HALVES, PRIVATE, PUBLIC, public_half
 from evaluation.scoring.measures import DEFAULT_MEASURES, Measure
 from releases.access import labels_visible_to, other_versions
 from releases.models import Release
@@ -72,6 +73,26 @@ def release_data(release: Release) -> ReleaseData:
             f"{release} has no snapshot, so that no run can be scored on it: its files are lost. "
             "Restore them from a backup, or make a new version."
         ) from None
+
+
+def queries_in(release: Release, split: str) -> frozenset[int]:
+    """The queries of "val", "test" or one of HALVES in a release. NoSnapshot: see
+    `release_data`."""
+    queries = release_data(release).queries
+    whole = "test" if split in HALVES else split
+    held = frozenset(query_id for query_id in queries if queries[query_id].split == whole)
+    if split == whole:
+        return held
+    public = public_half(release.halves_secret, held)
+    return public if split == PUBLIC else held - public
+
+
+def summarized_splits(release: Release) -> tuple[str, ...]:
+    """What those who don't see the labels of a release's test split see means of: "test", or where
+    it has halves the public one, and once the board is closed also the private one."""
+    if not release.has_halves:
+        return ("test",)
+    return (PRIVATE, PUBLIC) if release.board_closed_at else (PUBLIC,)
 
 
 def runs_visible_to(user: Any) -> QuerySet[Run]:
@@ -162,8 +183,11 @@ def can_edit(user: Any, run: Run) -> bool:
 
 
 def can_publish(user: Any, run: Run) -> bool:
-    """Whether the user may publish the run now: private, scored, and theirs."""
-    return run.ready and not run.published and not run.is_baseline and can_edit(user, run)
+    """Whether the user may publish the run now: private, scored, and theirs. With test queries
+    not once the board is closed, since its owner sees the private half."""
+    late = bool(run.test_queries and run.release.board_closed_at)
+    may = run.ready and not run.published and not run.is_baseline and not late
+    return may and can_edit(user, run)
 
 
 def can_unpublish(user: Any, run: Run) -> bool:

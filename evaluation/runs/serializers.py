@@ -104,7 +104,8 @@ class RunScoresSerializer(serializers.Serializer[dict[str, Any]]):
     means = serializers.DictField(
         child=serializers.DictField(child=serializers.FloatField()),
         help_text="split -> measure -> mean over the split's queries with relevant images; of a "
-        "test split whose labels are hidden mAP@50 and nDCG@50 alone, rounded to 0.001",
+        "test split whose labels are hidden mAP@50 and nDCG@50 alone, rounded to 0.001, and where "
+        "it has halves those of “public”, and of “private” once the board is closed",
     )
 
 

@@ -106,6 +106,14 @@ def submission_record(*, person: Any, run: Run, test_split: bool, limited: bool 
     Submission.objects.create(person=person, release=run.release, run=run, test_split=test_split)
 
 
+def require_open_board(release: Release) -> None:
+    """Conflict: the board is closed, so that runs with test queries aren't taken any more."""
+    if release.board_closed_at:
+        raise Conflict(
+            f"The board of {release} is closed: runs with test queries aren’t taken any more."
+        )
+
+
 def run_submit(
     *,
     release: Release,
@@ -127,8 +135,9 @@ def run_submit(
     test queries, unless `split` is "val".
 
     Raises RunRefused for more than RUN_MAX_BYTES, LimitReached, ValidationError (with the fields
-    named), NoSnapshot, Conflict for re-ranking a release without fixed lists and where
-    WAITING_AT_MOST files of the owner wait, and OSError where it can't be stored.
+    named), NoSnapshot, Conflict for re-ranking a release without fixed lists, for test queries on a
+    closed board and where WAITING_AT_MOST files of the owner wait, and OSError where it can't be
+    stored.
     """
     if task == Run.Task.RERANK and not release_data(release).fixed:
         raise Conflict(f"{release} has no fixed lists, so there is nothing to re-rank.")
@@ -142,6 +151,8 @@ def run_submit(
     run.name = run.name.strip()
     card_validate(run)
     test_split = split != "val"
+    if test_split:
+        require_open_board(release)
     if limited and owner is not None and test_split:
         # Before anything is stored; counted again below.
         allowance = allowance_of(owner)

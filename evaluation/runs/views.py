@@ -50,6 +50,9 @@ from evaluation.scoring.fusion import METHODS, NORMALIZATIONS
 from releases.formats.writing import counted
 from releases.models import Release
 
+_NOT_PUBLISHED: Final = (
+    "This run is public already, not scored yet, or too late: the board is closed."
+)
 #: Of evaluations of models, on their page.
 LATEST_JOBS: Final = 8
 
@@ -187,7 +190,7 @@ def publish(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_run_for(request.user, pk)
     require_allowed(can_edit(request.user, run))
     if not can_publish(request.user, run):
-        messages.error(request, "This run is public already, or not scored yet.")
+        messages.error(request, _NOT_PUBLISHED)
         return redirect("run", pk=pk)
     return _confirmed(request, run, "publish", run_publish, "The run is public now.")
 

@@ -3,11 +3,15 @@
 Single scores, means over few queries and exact means reveal labels: from P, AP and nDCG of one
 query at a few cut-offs its labels can be computed. So only the means below are shown, over all
 queries together and rounded; docs/test-labels.md estimates what they still reveal.
+
+A release may divide the split into a public and a private half: then the means are over the public
+half, and once its board closes also over the private one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hmac
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +36,10 @@ BEST_HIDDEN_SENTENCE: Final = (
     "The labels of the test split are hidden, and the scores of this re-rank are its first stage’s "
     "recall, so none is shown."
 )
+PUBLIC: Final = "public"
+PRIVATE: Final = "private"
+#: The halves of a divided test split, with their titles.
+HALVES: Final = {PUBLIC: "Public half of test", PRIVATE: "Private half of test"}
 #: Decimals of a score from 0 to 1: 0.1 points.
 DECIMALS: Final = 3
 
@@ -55,10 +63,23 @@ class Summary:
     """Row -> letters: runs that share a letter don't differ significantly."""
 
 
+def public_half(secret: str, query_ids: Iterable[int]) -> frozenset[int]:
+    """The first half, rounded up, of queries in the order of the HMAC-SHA256 of their ids under a
+    secret in hexadecimal digits."""
+    key = bytes.fromhex(secret)
+    order = sorted(query_ids, key=lambda query_id: hmac.digest(key, b"%d" % query_id, "sha256"))
+    return frozenset(order[: (len(order) + 1) // 2])
+
+
 def rounded(scores: npt.ArrayLike) -> Floats:
     """Scores from 0 to 1, rounded to 0.1 points."""
     exact: Floats = np.asarray(scores, dtype=np.float64)
     return exact.round(DECIMALS)
+
+
+def rounded_means(means: Mapping[str, float]) -> dict[str, float]:
+    """Those of means by measure that are shown, rounded."""
+    return {key: float(rounded(means[key])) for key in MEASURES}
 
 
 def summarize(values: Mapping[str, Floats]) -> Summary:

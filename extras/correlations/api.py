@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from core.api.parameters import parameters
 from core.errors import Invalid
-from evaluation.leaderboard.board import SPLITS
+from evaluation.leaderboard.board import BOTH, SPLITS, TEST, VAL
 from evaluation.leaderboard.choice import read_measure, visible_measure
 from evaluation.leaderboard.selectors import board_runs
 from evaluation.runs.api import RunView
@@ -31,7 +31,9 @@ class CorrelationParameters(serializers.Serializer[dict[str, object]]):
     """What is correlated; of a split whose labels are hidden the validation split is shown."""
 
     task = serializers.ChoiceField(choices=Run.Task.choices, default=Run.Task.FULL)
-    split = serializers.ChoiceField(choices=list(SPLITS.items()), default="test")
+    split = serializers.ChoiceField(
+        choices=[(key, SPLITS[key]) for key in (TEST, VAL, BOTH)], default=TEST
+    )
     measure = serializers.CharField(default="", help_text="between versions, by default the first")
     columns = serializers.ListField(
         child=serializers.CharField(), default=list, help_text="measures, by default the usual ones"

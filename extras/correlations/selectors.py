@@ -8,6 +8,7 @@ from typing import Any, Final
 from evaluation.leaderboard.board import Board
 from evaluation.leaderboard.selectors import BoardRuns, cached, version_board
 from evaluation.runs.models import Run
+from evaluation.scoring.hidden_labels import HALVES
 from evaluation.scoring.measures import HEADLINES, mean_title
 from extras.correlations.matrix import Correlations, correlations
 from releases.access import other_versions
@@ -21,7 +22,11 @@ USUAL: Final = {
 
 def labeled_splits(runs: BoardRuns) -> dict[str, str]:
     """The splits whose labels the reader sees, with their titles."""
-    return {split: title for split, title in runs.splits.items() if not runs.labels_hidden(split)}
+    return {
+        split: title
+        for split, title in runs.splits.items()
+        if split not in HALVES and not runs.labels_hidden(split)
+    }
 
 
 def columns_of(runs: BoardRuns, named: Sequence[str]) -> list[str]:

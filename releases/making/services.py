@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -55,14 +56,16 @@ def release_create(
     `options`: rerank_model, the name of the model whose top 100 are the fixed lists, "" for none
     (without it: the model in use if any image is embedded under it); include_images,
     whether the Hugging Face folder holds the images' bytes; test_labels, "hidden" (without it) or
-    "public". `benchmark`: the one whose queries it holds; without it that of the earlier versions,
-    or the only one. A version whose making failed or was cut short is continued, with these
-    options.
+    "public"; test_halves, whether hidden labels have a public and a private half, see
+    `_halves_secret`. `benchmark`: the one whose queries it holds; without it that of the earlier
+    versions, or the only one. A version whose making failed or was cut short is continued, with
+    these options.
 
     Raises ValidationError, with the field named, for a name that is blank or too long, holds
     control characters, ends like a version, is a number or belongs to an imported or another
-    benchmark; while a version of the name is being made; for an unknown model; and where there are
-    several benchmarks and none is named.
+    benchmark; while a version of the name is being made; for an unknown model; for halves that
+    can't be, or public labels, see `_halves_secret`; and where there are several benchmarks and
+    none is named.
     """
     release = release_claim(name=name, created_by=created_by, options=options, benchmark=benchmark)
     _job_begin(release, created_by)
@@ -105,6 +108,7 @@ def release_claim(
         raise ValidationError({"name": "The name holds characters that can't be printed."})
     chosen = _options(options or {})
     test_labels = (options or {}).get("test_labels") or Release.TestLabels.HIDDEN
+    halves = bool((options or {}).get("test_halves"))
     versions = Release.objects.select_for_update(of=("self",)).filter(name=name)
     latest = versions.order_by("-version").first()
     if latest is None and (selectors.VERSIONED.fullmatch(name) or name.isdecimal()):
@@ -125,8 +129,9 @@ def release_claim(
             raise ValidationError({"name": _being_made(latest)})
         latest.options = chosen
         latest.test_labels = test_labels
+        latest.halves_secret = _halves_secret(latest, halves)
         latest.previous = selectors.release_find(name=latest.name)
-        latest.save(update_fields=["options", "test_labels", "previous"])
+        latest.save(update_fields=["options", "test_labels", "halves_secret", "previous"])
         return latest
     version = latest.version + 1 if latest else 1
     if latest is not None:
@@ -143,7 +148,43 @@ def release_claim(
         created_by=created_by,
         options=chosen,
     )
+    release.halves_secret = _halves_secret(release, halves)
     return _insert(release)
+
+
+def _halves_secret(release: Release, chosen: bool) -> str:
+    """The secret that divides the test split of a new release into halves; empty for none.
+
+    While a board of the same benchmark is open, its secret is taken, whatever is chosen: with other
+    halves, or none, the means over its private half would follow from those of both releases.
+
+    Raises ValidationError for halves of public labels, or beside a release of the benchmark that
+    shows more of its test split; and for public labels while a board is open.
+    """
+    if release.origin != Release.Origin.MADE:
+        return ""
+    others = Release.objects.exclude(pk=release.pk).filter(
+        benchmark=release.benchmark, origin=Release.Origin.MADE, board_closed_at=None
+    )
+    divided = others.exclude(halves_secret="").order_by("-pk").first()
+    if divided is not None and not release.labels_hidden:
+        message = f"The board of {divided} is open, so labels of its test queries stay hidden."
+        raise ValidationError({"test_labels": message})
+    if divided is not None:
+        return divided.halves_secret
+    if not chosen:
+        return ""
+    if not release.labels_hidden:
+        message = "A test split with public labels has no private half."
+        raise ValidationError({"test_halves": message})
+    whole = others.made().order_by("-pk").first()
+    if whole is not None:
+        message = (
+            f"{whole} shows means over the whole test split, which tell of its private half. Choose "
+            "halves with the first release of a benchmark."
+        )
+        raise ValidationError({"test_halves": message})
+    return secrets.token_hex(32)
 
 
 def _insert(release: Release) -> Release:
@@ -281,6 +322,17 @@ def _record(release: Release, written: Written, revealed: _RevealedKeys) -> None
         judgments=counts.judgments or 0,
     )
     release_made.send(None, release=release)
+
+
+def board_close(*, release: Release) -> Release:
+    """End submissions with test queries, and show the means over the private half to everybody; a
+    repeat changes nothing. Conflict: it isn't made, or has no halves."""
+    if not (release.files_ready and release.has_halves):
+        raise Conflict(f"{release} has no private half to show.")
+    open_board = Release.objects.filter(pk=release.pk, board_closed_at=None)
+    open_board.update(board_closed_at=Now())
+    release.refresh_from_db()
+    return release
 
 
 class ReleaseUnusable(Refused):

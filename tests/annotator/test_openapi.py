@@ -32,12 +32,14 @@ EXAMPLES = 1
 CSV = (
     b",query_id,query_text,supercategory,category,iconic_group\n0,900,a newt,Species,Species ID,\n"
 )
-#: What is in no state here in which it could succeed: a release whose making failed, a re-ranking
-#: that stopped, two runs to fuse, and a flag that isn't one's own; and a file that nobody invents.
+#: What is in no state here in which it could succeed: a release whose making failed, one with
+#: halves, a re-ranking that stopped, two runs to fuse, and a flag that isn't one's own; and a file
+#: that nobody invents.
 UNREACHED = {
     "POST /api/correlate/",
     "POST /api/releases/{id}/fuse/",
     "POST /api/releases/{id}/retry/",
+    "POST /api/releases/{id}/close-board/",
     "POST /api/runs/{id}/rerank/resume/",
     "DELETE /api/images/{id}/flags/{flag}/",
 }

@@ -44,8 +44,8 @@ NOT_READ = {
     "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-mail", "account-token-revoke", "password-link", "first-admin",
     "person-link", "person-deactivate", "person-reactivate", "manage-backup",
-    "leaderboard-export", "api-leaderboard", "bias-file", "fuse-runs", "api-release-file",
-    "api-release-archive",
+    "leaderboard-export", "api-leaderboard", "bias-file", "fuse-runs", "close-board",
+    "api-release-file", "api-release-archive",
     "api-schema", "api-search",
     "api-query-similar",
 }  # fmt: skip

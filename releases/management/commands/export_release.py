@@ -56,6 +56,12 @@ class Command(ServiceCommand):
             "alone, or public, researchers too (default: hidden)",
         )
         parser.add_argument(
+            "--test-halves",
+            action="store_true",
+            help="divide a new version's test split, whose labels are hidden, into a public half, "
+            "on which runs see their means, and a private half, shown once the board closes",
+        )
+        parser.add_argument(
             "--force", action="store_true", help="replace a directory that holds a release"
         )
 
@@ -69,6 +75,8 @@ class Command(ServiceCommand):
             chosen["include_images"] = True
         if options["test_labels"]:
             chosen["test_labels"] = options["test_labels"]
+        if options["test_halves"]:
+            chosen["test_halves"] = True
         try:
             release = release_export(
                 name=options["name"],
