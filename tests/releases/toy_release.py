@@ -47,6 +47,7 @@ def ready_release(
     previous: Release | None = None,
     corpus_images: int = 6,
     test_labels: str = Release.TestLabels.PUBLIC,
+    halves_secret: str = "",
     **values: Any,
 ) -> Release:
     """A made release of these rows, with its snapshot on disk; `values` change the header."""
@@ -58,7 +59,12 @@ def ready_release(
         **{"rerank_model": MODEL if fixed else "", **values},
     )
     release = Release.objects.create(
-        name=name, version=version, origin=origin, previous=previous, test_labels=test_labels
+        name=name,
+        version=version,
+        origin=origin,
+        previous=previous,
+        test_labels=test_labels,
+        halves_secret=halves_secret,
     )
     snapshot = write_snapshot(
         release.directory / "snapshot",
