@@ -193,6 +193,12 @@ class ReleaseCreateSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="hidden: reviewers and admins alone see the labels of the test split, and "
         "researchers two rounded means of a run; public: researchers see all",
     )
+    pay_per_hour = TextField(
+        max_length=30,
+        required=False,
+        allow_blank=True,
+        help_text="what people were paid, such as “15.50 USD”, for the datasheet",
+    )
     test_halves = TruthField(
         default=False,
         help_text="whether hidden labels have a public half, which researchers see means of, and a "

@@ -50,6 +50,13 @@ class ReleaseForm(forms.Form):
         "later versions have the same halves until then.",
     )
 
+    pay_per_hour = forms.CharField(
+        required=False,
+        max_length=30,
+        label="Pay per hour",
+        help_text="What people were paid, such as “15.50 USD”; for the datasheet.",
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if Benchmark.objects.filter(screening=False).count() < 2:
@@ -64,7 +71,4 @@ class ReleaseForm(forms.Form):
     @property
     def options(self) -> dict[str, Any]:
         """The options of `services.release_create`, of a valid form."""
-        return {
-            key: self.cleaned_data[key]
-            for key in ("rerank_model", "include_images", "test_labels", "test_halves")
-        }
+        return {key: self.cleaned_data[key] for key in self.fields.keys() - {"name", "benchmark"}}

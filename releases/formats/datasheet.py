@@ -41,6 +41,7 @@ from releases.snapshot.figures import (
     judging_seconds,
     pairs_per_query,
     release_reliability,
+    seconds_by,
 )
 from releases.snapshot.licenses import UNKNOWN, License, license_of
 from releases.snapshot.release_certificate import ReleaseCertificate, release_certificate
@@ -69,6 +70,10 @@ class LabelFacts:
     seconds: Spread | None
     """Of the judgments whose time is known."""
     timed: int
+    people: list[tuple[int, int, float]]
+    """Number of each person, their judgments whose time is known, and the seconds of these."""
+    per_query: Spread | None
+    """Of the seconds of each query."""
     sources: list[tuple[str, int]]
     """Most judgments first."""
     votes: Counter[int]
@@ -190,6 +195,7 @@ def _template() -> jinja2.Template:
     environment.globals |= {
         "counted": counted,
         "duration": _duration,
+        "paid": _paid,
         "grouped": grouped,
         "percent": percent,
         "percent_down": lambda value: f"{floor(10 * value) / 10:g}",
@@ -216,6 +222,12 @@ def datasheet(snapshot: Snapshot) -> str:
 def _duration(seconds: float) -> str:
     hours = seconds / 3600
     return f"{hours:,.1f} hours" if hours >= 1 else f"{seconds / 60:.1f} minutes"
+
+
+def _paid(pay_per_hour: str, seconds: float) -> str:
+    """What so much time costs: "31.00 USD"."""
+    amount, currency = pay_per_hour.split(" ", 1)
+    return f"{float(amount) * seconds / 3600:,.2f} {currency}"
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
@@ -255,12 +267,15 @@ def label_facts(snapshot: Snapshot) -> LabelFacts:
         sources.update(_counts(batch.column(0)))
         relevances.update(_counts(batch.column(1)))
     timed = judging_seconds(snapshot)
+    per_query = [seconds for *_, seconds in seconds_by(snapshot, "query_id")]
     votes = snapshot.table("pairs", ["votes"])["votes"]
     return LabelFacts(
         judgments=relevances.total(),
         unsure=relevances["unsure"],
         seconds=Spread.of(timed),
         timed=len(timed),
+        people=seconds_by(snapshot, "annotator"),
+        per_query=Spread.of(np.array(per_query)),
         sources=sorted(sources.items(), key=lambda item: (-item[1], item[0])),
         votes=_counts(votes),
         agreement=release_reliability(snapshot),

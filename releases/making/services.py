@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -41,6 +42,8 @@ from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
 
 JOB_KIND = "export_release"
+#: What an hour was paid with: "15.50 USD".
+PAY: Final = re.compile(r"\d{1,7}(\.\d{1,2})? \S{1,10}", re.ASCII)
 
 
 @transaction.atomic
@@ -55,7 +58,8 @@ def release_create(
 
     `options`: rerank_model, the name of the model whose top 100 are the fixed lists, "" for none
     (without it: the model in use if any image is embedded under it); include_images,
-    whether the Hugging Face folder holds the images' bytes; test_labels, "hidden" (without it) or
+    whether the Hugging Face folder holds the images' bytes; pay_per_hour, what people were paid for
+    an hour, such as "15.50 USD" (else nothing is said); test_labels, "hidden" (without it) or
     "public"; test_halves, whether hidden labels have a public and a private half, see
     `_halves_secret`. `benchmark`: the one whose queries it holds; without it that of the earlier
     versions, or the only one. A version whose making failed or was cut short is continued, with
@@ -180,8 +184,8 @@ def _halves_secret(release: Release, chosen: bool) -> str:
     whole = others.made().order_by("-pk").first()
     if whole is not None:
         message = (
-            f"{whole} shows means over the whole test split, which tell of its private half. Choose "
-            "halves with the first release of a benchmark."
+            f"{whole} shows means over the whole test split, which tell of its private half. "
+            "Choose halves with the first release of a benchmark."
         )
         raise ValidationError({"test_halves": message})
     return secrets.token_hex(32)
@@ -222,7 +226,13 @@ def _options(requested: Mapping[str, Any]) -> dict[str, Any]:
         known = ", ".join(EmbeddingModel.objects.order_by("name").values_list("name", flat=True))
         message = f"No image is embedded with {name!r}; known models: {known or 'none'}."
         raise ValidationError({"rerank_model": message})
-    return {"rerank_model": name, "include_images": bool(requested.get("include_images", False))}
+    options = {"rerank_model": name, "include_images": bool(requested.get("include_images", False))}
+    if pay := str(requested.get("pay_per_hour") or "").strip():
+        if not PAY.fullmatch(pay):
+            message = "Write an amount and a currency, such as “15.50 USD”."
+            raise ValidationError({"pay_per_hour": message})
+        options["pay_per_hour"] = pay
+    return options
 
 
 #: Writes a snapshot's tables into an empty directory, and reports its steps.

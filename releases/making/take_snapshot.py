@@ -125,6 +125,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
             confidence=benchmark.setting("CERTIFICATE_CONFIDENCE"),
             test_labels=release.test_labels,
             benchmark=benchmark.name if several else "",
+            pay_per_hour=release.options.get("pay_per_hour", ""),
             **{name: fact for facts in SNAPSHOT_FACTS for name, fact in facts().items()},
         )
     )

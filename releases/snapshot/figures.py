@@ -77,6 +77,16 @@ def judging_seconds(snapshot: Snapshot) -> npt.NDArray[np.float64]:
     return seconds
 
 
+def seconds_by(snapshot: Snapshot, column: str) -> list[tuple[int, int, float]]:
+    """(value of a column of the judgments, how many of these have a time, their seconds together),
+    ascending."""
+    grouped = f"""
+        SELECT {column}, count(*), sum(seconds ORDER BY seconds)
+          FROM judgments WHERE seconds > 0 GROUP BY 1 ORDER BY 1
+    """
+    return snapshot.sql(grouped).fetchall()
+
+
 def release_reliability(snapshot: Snapshot) -> Reliability:
     """The agreement over the pairs that two people or more judged. Unsure counts as not relevant,
     as in a release."""

@@ -130,11 +130,14 @@ class Header:
     duplicates: dict[str, int] | None = None
     """How many groups of near-duplicates the corpus has (`found`), and how many of them were
     decided in each way (`kept`, `one`, `withdrawn`); None, and not written, where it has none."""
+    pay_per_hour: str = ""
+    """What people were paid for an hour, such as "15.50 USD"; empty, and not written, where nobody
+    said."""
 
     @property
     def values(self) -> dict[str, Any]:
         """By name, as they are written."""
-        unused = {"benchmark": self.benchmark, "duplicates": self.duplicates}
+        unused = {name: getattr(self, name) for name in ("benchmark", "duplicates", "pay_per_hour")}
         return {k: v for k, v in asdict(self).items() if k not in unused or unused[k]}
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from releases.formats.base import Access
 from releases.formats.datasheet import write
+from releases.snapshot.snapshot import Snapshot
 from tests.releases.snapshots import (
     empty_snapshot,
     format_files,
@@ -13,6 +14,8 @@ from tests.releases.snapshots import (
     image,
     pair,
     query,
+    toy_judgments,
+    toy_queries,
     toy_snapshot,
     write_snapshot,
 )
@@ -94,12 +97,29 @@ def test_time_people_and_agreement(toy):
     effort = answer(toy, "How long did people take")
     # 13 judgments of 2.5 seconds and 4 of 4 seconds.
     assert "over the 17 whose time is known: median 2.5, mean 2.9; together 0.8 minutes" in effort
+    # Query 8 took 4 times 2.5 seconds and 4 times 4.
+    assert "A query took 0.1 minutes in the median, 0.2 minutes on average, at most 0.4" in effort
+    assert cells(effort)["annotator_1"] == ["13", "0.5 minutes"]
+    assert cells(effort)["annotator_2"] == ["4", "0.3 minutes"]
     assert "Judgments per query: 3.4 on average." in effort
     assert cells(effort)["2"] == ["4 of 13 (30.8 %)"]
     # They differ about one of four.
     assert "4 pairs were judged by two people or more. Of two judgments of a pair 75.0 %" in effort
     assert "Krippendorff's alpha is 0.53" in effort
     assert answer(toy, "Who was involved").startswith("2 annotators judged.")
+
+
+def test_hours_times_pay(tmp_path):
+    changed = header(pay_per_hour="1550.50 USD")
+    snapshot = write_snapshot(
+        tmp_path / "snapshot", header=changed, queries=toy_queries(), judgments=toy_judgments()
+    )
+    assert Snapshot(snapshot.directory).header == changed
+    # 48.5 seconds.
+    paid = (
+        "An hour was paid with 1550.50 USD; the 0.8 minutes of active time below come to 20.89 USD."
+    )
+    assert paid in answer(sheet(snapshot, tmp_path), "Who was involved")
 
 
 def test_missing_facts_and_times(toy):

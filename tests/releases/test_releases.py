@@ -223,3 +223,15 @@ def test_an_export_sees_one_moment_and_streams(labeled, judge, annotator, var_di
     corpus = next(number for number, sql in enumerate(statements) if "retrieval_species s" in sql)
     commit = statements.index("COMMIT", begin)
     assert begin < min(reads) < max(reads) < corpus < commit
+
+
+def test_pay_is_an_amount_and_a_currency_and_stands_in_the_datasheet(labeled, var_dir, tmp_path):
+    for pay in ("much", "15,50 USD", "-1 USD", "15.50"):
+        with pytest.raises(ValidationError, match="an amount and a currency"):
+            export("v1", tmp_path / "one", options={"pay_per_hour": pay})
+    options = {"pay_per_hour": " 15.50 USD ", "test_labels": "public"}
+    export("v1", tmp_path / "one", options=options)
+    assert Release.objects.get().options["pay_per_hour"] == "15.50 USD"
+    sheet = (tmp_path / "one/DATASHEET.md").read_text()
+    assert "An hour was paid with 15.50 USD; the 0.1 minutes of active time below come to" in sheet
+    assert services.release_verify(release=Release.objects.get()) == []

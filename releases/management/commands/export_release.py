@@ -56,6 +56,11 @@ class Command(ServiceCommand):
             "alone, or public, researchers too (default: hidden)",
         )
         parser.add_argument(
+            "--pay-per-hour",
+            metavar="PAY",
+            help="what people were paid, such as '15.50 USD', for a new version's datasheet",
+        )
+        parser.add_argument(
             "--test-halves",
             action="store_true",
             help="divide a new version's test split, whose labels are hidden, into a public half, "
@@ -77,6 +82,8 @@ class Command(ServiceCommand):
             chosen["test_labels"] = options["test_labels"]
         if options["test_halves"]:
             chosen["test_halves"] = True
+        if options["pay_per_hour"]:
+            chosen["pay_per_hour"] = options["pay_per_hour"]
         try:
             release = release_export(
                 name=options["name"],
