@@ -57,6 +57,8 @@ class Release(models.Model):
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.MADE)
     test_labels = models.CharField(max_length=10, choices=TestLabels, default=TestLabels.HIDDEN)
     halves_secret = models.CharField(
+        default="",
+        db_default="",
         max_length=64,
         blank=True,
         help_text="32 random bytes that fix the public half of the test split; empty: not divided",

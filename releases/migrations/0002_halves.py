@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='release',
             name='halves_secret',
-            field=models.CharField(blank=True, help_text='32 random bytes that fix the public half of the test split; empty: not divided', max_length=64),
+            field=models.CharField(blank=True, db_default='', default='', help_text='32 random bytes that fix the public half of the test split; empty: not divided', max_length=64),
         ),
         migrations.RunSQL(MADE_IS_FINAL),
     ]
