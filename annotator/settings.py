@@ -117,6 +117,10 @@ SECOND_OPINION_LEAST = env.number("SECOND_OPINION_LEAST", 10, minimum=0, maximum
 SECOND_OPINION_MOST = env.share("SECOND_OPINION_MOST", 0.15, zero=True)
 # Among so many of these one is a check, whose answer a reviewer has given; 0 for no checks.
 GOLD_EVERY = env.number("GOLD_EVERY", 40, minimum=0, maximum=10_000)
+# Of so many checks in a part at least this share must be answered as known, or it is proposed to
+# send the part back; 0 for no proposals.
+CHECKS_NEEDED = env.number("CHECKS_NEEDED", 5, minimum=1, maximum=10_000)
+CHECKS_AT_LEAST = env.share("CHECKS_AT_LEAST", 0.7, zero=True)
 HAND_IN_RULE = env.text("HAND_IN_RULE", DEFAULT_RULE)
 try:
     parse_rule(HAND_IN_RULE)

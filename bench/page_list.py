@@ -79,6 +79,7 @@ _PAGES: Final = {
       API: audit                         /api/queries/{query}/audit/
       API: audit of a release            /api/queries/{query}/release-audit/
       API: second opinions               /api/queries/{submitted}/second-opinions/
+      API: answered checks               /api/queries/{submitted}/checks/
       API: comments on an image          /api/queries/{query}/comments/?image={image}
       API: comments on a query           /api/queries/{query}/comments/
       API: images of runs                /api/queries/{query}/requested/

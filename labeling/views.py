@@ -38,6 +38,7 @@ from labeling.judging.blind import BLIND_KINDS, BlindKind
 from labeling.judging.grades import HIGHEST, LEAST_RELEVANT, REASONS, grade_names
 from labeling.learning.revisions import orders_open_to
 from labeling.lifecycle.assignments import still_labeling
+from labeling.lifecycle.batches import parts_failing_checks
 from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
@@ -294,7 +295,8 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
         "only": kind,
         "still_labeling": still_labeling(query),
     }
-    return _studio(request, query, source, review=True, kind=kind)
+    failing = parts_failing_checks(query)
+    return _studio(request, query, source, review=True, kind=kind, failing_parts=failing)
 
 
 def _studio(

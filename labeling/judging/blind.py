@@ -103,9 +103,9 @@ def waiting_for_anybody() -> QuerySet[BlindItem]:
 
 def waiting_for(user: Any) -> QuerySet[BlindItem]:
     """The items of `waiting_for_anybody` that the person may judge, and those for them alone that
-    they haven't judged.
+    they haven't judged, unless they were used up.
     """
-    own = Q(~Exists(votes_on_item().filter(annotator=user)), only_for=user)
+    own = Q(~Exists(votes_on_item().filter(annotator=user)), only_for=user, used_up_at=None)
     return BlindItem.objects.filter(_undecided() & ~Q(not_for=user) | own, ~is_withdrawn("image"))
 
 

@@ -176,7 +176,7 @@ class BlindItem(models.Model):
     """An image of a query that people judge without knowing why: by its kind (`judging.blind`) what
     a release's audit drew, a label of somebody else, or what a run requests. Or one that is known
     already, to see whether a person recognizes it: a seed of an audit, a check among opinions. Only
-    `displayed_at` changes, once.
+    `displayed_at` and `used_up_at` change, once each.
     """
 
     # No index of its own: the unique constraints begin with it.
@@ -221,6 +221,10 @@ class BlindItem(models.Model):
         null=True, help_text="of a second opinion that the hash chose: with which"
     )
     boundary = models.BooleanField(default=False, help_text="chosen for its score")
+    used_up_at = models.DateTimeField(
+        null=True,
+        help_text="of a check: when its person's part was sent back for those they missed",
+    )
     requested_for = models.CharField(
         max_length=300,
         blank=True,

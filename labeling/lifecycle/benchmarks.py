@@ -51,6 +51,8 @@ SETTING_FIELDS: dict[str, Callable[[], forms.Field]] = {
     "SECOND_OPINION_LEAST": lambda: _count(label="Second opinions per query, at least"),
     "SECOND_OPINION_MOST": lambda: share_field(label="Second opinions per query, largest share"),
     "GOLD_EVERY": lambda: _count(label="Second opinions for each check"),
+    "CHECKS_NEEDED": lambda: _count(label="Checks that tell of a part, at least"),
+    "CHECKS_AT_LEAST": lambda: share_field(label="Checks answered right, smallest share"),
     "POOL_MODELS": lambda: SimpleArrayField(
         forms.CharField(max_length=300), label="Models of the candidate lists"
     ),

@@ -315,12 +315,13 @@ class TeamForm(forms.Form):
         super().__init__(data, initial={"people": chosen, **(initial or {})}, auto_id="team-%s")
 
 
+PART_ACTIONS: Final = ("pause", "resume", "hand over", "send back", "send back for checks")
+
+
 class PartForm(forms.Form):
     """What to do with one person's part in a query."""
 
-    action = forms.ChoiceField(
-        choices=[(name, name) for name in ("pause", "resume", "hand over", "send back")]
-    )
+    action = forms.ChoiceField(choices=[(name, name) for name in PART_ACTIONS])
     person = forms.ModelChoiceField(get_user_model().objects.all())
     to = forms.ModelChoiceField(get_user_model().objects.all(), required=False)
     note = forms.CharField(required=False, max_length=5000)

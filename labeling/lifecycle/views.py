@@ -34,6 +34,11 @@ from labeling.judging.grades import grade_names
 from labeling.judging.parts import people_labeling
 from labeling.judging.progress import annotators_of, progress
 from labeling.lifecycle.assignments import still_labeling, transitions_open_to, what_comes_next
+from labeling.lifecycle.batches import (
+    missed_checks,
+    part_send_back_for_checks,
+    parts_failing_checks,
+)
 from labeling.lifecycle.examples import pinned_examples
 from labeling.lifecycle.forms import (
     GiveUpForm,
@@ -87,6 +92,7 @@ TEAM_ACTIONS: Final[dict[str, Callable[..., object]]] = {
     "resume": part_resume,
     "hand over": part_hand_over,
     "send back": part_send_back,
+    "send back for checks": part_send_back_for_checks,
 }
 #: Refused queries that a message names.
 REFUSALS_NAMED: Final = 5
@@ -152,6 +158,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "can_label": not problem,
         "closed": problem if query.state == "open" else "",
         "part": part,
+        "missed_checks": missed_checks(query, request.user) if part else [],
         "image_threads": image_threads(request.user, query),
         "still_labeling": [
             person.get_username()
@@ -183,6 +190,7 @@ def _team(query: Query, labeling: list[Any]) -> dict[str, Any]:
         "team_form": form if query.state != Query.State.SUBMITTED else None,
         "parts": [*parts, *(Assignment(query=query, annotator=person) for person in begun)],
         "assignable": people,
+        "failing_parts": parts_failing_checks(query) if any(p.handed_in for p in parts) else [],
     }
 
 

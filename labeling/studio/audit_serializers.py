@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from rest_framework import serializers
 
 from core.api.fields import IdField, TruthField
 from labeling.audits.services import LARGEST_DRAW
 from labeling.candidates.serializers import ListSerializer
+from labeling.judging.models import Relevance
 from labeling.studio.serializers import JudgedImageSerializer, QueryStatusSerializer
 
 
@@ -84,3 +86,39 @@ class CheckSerializer(serializers.Serializer[Any]):
 
     image = IdField()
     marked = TruthField()
+
+
+class CheckedPartSerializer(serializers.Serializer[Any]):
+    """A part whose checks propose to send it back."""
+
+    annotator = serializers.IntegerField(source="annotator.pk", help_text="the user's id")
+    name = serializers.CharField(source="annotator.username")
+    checks = serializers.IntegerField(help_text="that the person answered")
+    right = serializers.IntegerField(help_text="of these, answered as known")
+
+
+class MissedCheckSerializer(serializers.Serializer[Any]):
+    """A check that one missed."""
+
+    image = serializers.IntegerField(source="image.pk", help_text="its id")
+    url = serializers.CharField(source="image.url")
+    thumbnail_url = serializers.CharField(source="image.thumbnail_url")
+    said = serializers.ChoiceField(choices=Relevance.choices, source="answer")
+    known = serializers.ChoiceField(choices=Relevance.choices, source="relevance")
+
+
+class AnsweredChecksSerializer(serializers.Serializer[Any]):
+    """What the answers to a query's checks say."""
+
+    send_back = CheckedPartSerializer(many=True, help_text="for reviewers; else empty")
+    missed = MissedCheckSerializer(
+        many=True, help_text="one's own; empty until one's part was sent back for them"
+    )
+
+
+class PartSendBackSerializer(serializers.Serializer[Any]):
+    """Whose part to send back."""
+
+    annotator = serializers.PrimaryKeyRelatedField(
+        queryset=get_user_model().objects.all(), pk_field=IdField()
+    )

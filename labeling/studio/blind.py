@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.access import Role, require_role
+from core.access import Role, at_least, require_role
 from core.api.parameters import validated
 from labeling.blind.opinions import check_mark
 from labeling.blind.selectors import BlindQueue, blind_queue
@@ -19,11 +19,18 @@ from labeling.candidates.selectors import list_status
 from labeling.judging.access import get_query_for, require_permission
 from labeling.judging.blind import BlindKind
 from labeling.judging.services import latest_event
+from labeling.lifecycle.batches import (
+    missed_checks,
+    part_send_back_for_checks,
+    parts_failing_checks,
+)
 from labeling.queries.models import Query
 from labeling.studio.audit_serializers import (
+    AnsweredChecksSerializer,
     BlindQueueSerializer,
     CheckSerializer,
     DrawSerializer,
+    PartSendBackSerializer,
 )
 from labeling.studio.candidates import audit_images
 
@@ -74,6 +81,33 @@ class CheckActions:
         sent = validated(request, CheckSerializer)
         check_mark(query=query, image_id=sent["image"], marked=sent["marked"], by=request.user)
         return Response(CheckSerializer(sent).data)
+
+    @extend_schema(responses=AnsweredChecksSerializer)
+    @checks.mapping.get
+    def checks_answered(self, request: Request, pk: int) -> Response:
+        """The parts that their checks propose to send back (reviewers), and one's own checks that
+        one missed, once the part was sent back for them.
+        """
+        return _checks_answer(get_query_for(request.user, pk), request.user)
+
+    @extend_schema(request=PartSendBackSerializer, responses={200: AnsweredChecksSerializer})
+    @action(detail=True, methods=["post"], url_path="checks/send-back")
+    def checks_send_back(self, request: Request, pk: int) -> Response:
+        """Send back a part for its checks, which its person sees then (reviewers)."""
+        query = get_query_for(request.user, pk)
+        require_role(request.user, Role.REVIEWER)
+        person = validated(request, PartSendBackSerializer)["annotator"]
+        part_send_back_for_checks(query=query, person=person, by=request.user)
+        query.refresh_from_db()
+        return _checks_answer(query, request.user)
+
+
+def _checks_answer(query: Query, user: Any) -> Response:
+    answer = {
+        "send_back": parts_failing_checks(query) if at_least(user, Role.REVIEWER) else [],
+        "missed": missed_checks(query, user),
+    }
+    return Response(AnsweredChecksSerializer(answer).data)
 
 
 def _answer(query: Query, user: Any, queue: BlindQueue) -> Response:

@@ -37,6 +37,7 @@ CSV = (
 #: that nobody invents.
 UNREACHED = {
     "POST /api/correlate/",
+    "POST /api/queries/{id}/checks/send-back/",
     "POST /api/releases/{id}/fuse/",
     "POST /api/releases/{id}/retry/",
     "POST /api/releases/{id}/close-board/",

@@ -23,7 +23,9 @@ from labeling.judging.agreement import (
 from labeling.judging.blind import SECOND_OPINIONS
 from labeling.judging.models import BlindItem, Judgment, JudgmentEvent
 from labeling.lifecycle.assignments import still_labeling
+from labeling.lifecycle.batches import parts_failing_checks
 from labeling.lifecycle.services import query_transition
+from labeling.lifecycle.team import part_send_back
 from labeling.queries.models import Query
 from labeling.review.people import fast_pages_of, months_of, pace_of
 from labeling.review.selectors import images_to_review, left_open
@@ -293,6 +295,75 @@ def test_checks_are_kept_apart_and_told_when_nothing_can_be_told_from_it(
     assert all(third.pk not in one.says for one in patterns(query=query))
     query_transition(query=query, to_state="complete", by=reviewer, note="enough")
     assert [(one.checks, one.right) for one in months_of(third, decided=True)] == [(2, 1)]
+
+
+def test_missed_checks_propose_to_send_a_part_back_and_are_shown_only_then(
+    query, annotator, other_annotator, reviewer, settings
+):
+    settings.CHECKS_NEEDED, settings.CHECKS_AT_LEAST = 4, 0.5
+    third = person("tom", Role.ANNOTATOR)
+    adjudicated(query, reviewer, annotator, other_annotator)
+    judge(query, third, [0], YES)
+    for one in (annotator, other_annotator, third):
+        query = submit(query, one)
+    shown(query, third)
+    checks = sorted(numbers(query, only_for=third))
+    page, answers = f"/queries/{query.pk}/", f"/api/queries/{query.pk}/checks/"
+    none = {"send_back": [], "missed": []}
+    # Of two that they answered right one counts as missed, since they weren't sure at first.
+    for number, says in zip(checks, (YES, "unsure", NO), strict=False):
+        second(query, third, number, says)
+    second(query, third, checks[1], YES)
+    assert api_of(reviewer).get(answers).json() == none
+    second(query, third, checks[3], NO)
+    tom = {"annotator": third.pk, "name": "tom", "checks": 4, "right": 1}
+    assert api_of(reviewer).get(answers).json() == none | {"send_back": [tom]}
+    for address in (page, f"{page}review/"):
+        shown_to_reviewer = client_of(reviewer).get(address).content.decode()
+        assert "</bdi> answered 1 of 4 checks as known." in shown_to_reviewer
+    settings.CHECKS_AT_LEAST = 0.25
+    assert parts_failing_checks(query) == []
+    settings.CHECKS_AT_LEAST = 0.5
+
+    # Nothing is told before, nor where a part is sent back for something else.
+    back = {"annotator": third.pk}
+    part_send_back(query=query, person=third, note="Look at 3.", by=reviewer)
+    assert api_of(third).get(answers).json() == none
+    query = submit(Query.objects.get(pk=query.pk), third)
+    for one in (third, other_annotator):
+        assert api_of(one).get(answers).json() == none
+        assert api_of(one).post(f"{answers}send-back/", back, format="json").status_code == 403
+        assert "check" not in client_of(one).get(page).content.decode().partition("<main")[2]
+    other = {"annotator": other_annotator.pk}
+    assert api_of(reviewer).post(f"{answers}send-back/", other, format="json").status_code == 409
+
+    action = {"action": "send back for checks", "person": third.pk}
+    assert client_of(third).post(f"{page}team/", action).status_code == 403
+    client_of(reviewer).post(f"{page}team/", action)
+    again = api_of(reviewer).post(f"{answers}send-back/", back, format="json")
+    assert (again.status_code, again.json()) == (200, none)
+    query.refresh_from_db()
+    part = query.assignments.get(annotator=third)
+    assert (query.state, part.state) == ("open", "sent back")
+    assert "you gave 1 the known label (25%); at least 50% are asked for" in part.sent_back_note
+    missed = api_of(third).get(answers).json()["missed"]
+    assert {(one["image"] - FIRST_ID, one["said"], one["known"]) for one in missed} == {
+        (checks[1], "unsure", YES), (checks[2], NO, YES), (checks[3], NO, YES)
+    }  # fmt: skip
+    assert client_of(third).get(page).content.decode().count("<br>Known:") == 3
+    for one in (other_annotator, reviewer):
+        assert api_of(one).get(answers).json() == none
+
+    # They are used up: neither asked again nor counted, though the first answers were given.
+    record(query, third, item(checks[2], None))
+    query = submit(query, third)
+    assert checks[2] not in shown(query, third)
+    for number in sorted(numbers(query, only_for=third, used_up_at=None))[:3]:
+        second(query, third, number, NO)
+    assert parts_failing_checks(query) == []
+    assert len(api_of(third).get(answers).json()["missed"]) == 3
+    [month] = months_of(third, decided=False)
+    assert (month.checks, month.right) == (7, 1)
 
 
 def test_agreement_weights_by_how_images_were_drawn(query, annotator, other_annotator, reviewer):
