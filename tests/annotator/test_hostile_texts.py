@@ -40,7 +40,7 @@ PROGRAMS = re.compile(
     r"|core\.Job\.kind|retrieval\.(ImageRoot|EmbeddingModel|TextVector)"
     r"|retrieval\.Image\.(file_name|sha256|format)|retrieval\.ImageTakedown\.sha256"
     r"|labeling\.\w+\.(checksum|model_name|hand_in_rule)|evaluation\.ModelAnswer"
-    r"|evaluation\.Run\.(sha256|link|code)|species_task\.SpeciesRun\.language"
+    r"|evaluation\.Run\.(sha256|link|code)|releases\.Release\.halves_secret|species_task\.SpeciesRun\.language"
 )
 APPS = ("annotator", "core", "retrieval", "labeling", "releases", "evaluation", *extras.NAMES)
 
