@@ -72,10 +72,11 @@ def part_send_back_for_checks(*, query: Query, person: Any, by: Any) -> None:
         raise Conflict(f"The checks of {person.get_username()} don't propose to send this back.")
     checks, right = failing[person.pk].checks, failing[person.pk].right
     least = query.benchmark.setting("CHECKS_AT_LEAST")
+    shares = f"({100 * right / checks:.0f} %); at least {100 * least:.0f} % are asked for"
     note = (
         f"Of {checks} images whose label is known, which were among those that you judged blindly, "
-        f"you gave {right} the known label ({right / checks:.0%}); at least {least:.0%} are asked "
-        "for. The query's page shows those that you missed. Please go through your part again."
+        f"you gave {right} the known label {shares}. The query’s page shows those that you missed. "
+        "Please go through your part again."
     )
     part_send_back(query=query, person=person, note=note, by=by)
     used_up = _answered(query).filter(only_for=person, used_up_at=None)

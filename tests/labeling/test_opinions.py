@@ -345,7 +345,7 @@ def test_missed_checks_propose_to_send_a_part_back_and_are_shown_only_then(
     query.refresh_from_db()
     part = query.assignments.get(annotator=third)
     assert (query.state, part.state) == ("open", "sent back")
-    assert "you gave 1 the known label (25%); at least 50% are asked for" in part.sent_back_note
+    assert "you gave 1 the known label (25 %); at least 50 % are asked for" in part.sent_back_note
     missed = api_of(third).get(answers).json()["missed"]
     assert {(one["image"] - FIRST_ID, one["said"], one["known"]) for one in missed} == {
         (checks[1], "unsure", YES), (checks[2], NO, YES), (checks[3], NO, YES)
