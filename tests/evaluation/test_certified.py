@@ -17,10 +17,12 @@ from evaluation.runs.models import Run
 from evaluation.runs.services import run_publish
 from labeling.queries.models import Query
 from releases.models import Release
+from releases.snapshot.certificates import certificate_of, certificates
 from releases.snapshot.release_certificate import release_certificate
 from releases.snapshot.snapshot import Snapshot
 from tests.conftest import client_of
 from tests.evaluation.runs import scored_run
+from tests.releases.test_certificates import audited, completed, drawn
 from tests.releases.test_release_certificate import (
     FIRST_ID,
     IMAGES,
@@ -118,6 +120,32 @@ def test_pages_say_it(release: Release, runs: list[Run], reviewer: Any) -> None:
     assert (
         "With what labels may miss: mAP@50" in client.get(f"/runs/{runs[0].pk}/").content.decode()
     )
+
+
+def test_the_page_of_a_query_has_the_ranges_by_its_own_certificate(
+    corpus: None, export: Any, annotator: Any, reviewer: Any
+) -> None:
+    made = audited(1, annotator, split="test")
+    drawn(made, annotator, *["not_relevant"] * 30)
+    completed(made, annotator)
+    export(test_labels="public")
+    release = Release.objects.get()
+    snapshot = Snapshot(release.snapshot_directory)
+    [known] = certificates(snapshot)
+    assert certificate_of(snapshot, 1) == known
+    assert certificate_of(snapshot, 2) is None
+    # 20 of the pool have no label; the run has two of them between the known ones.
+    assert len(known.possible) == 20
+    order = [FIRST_ID, *known.possible[:2], FIRST_ID + 1]
+    run = run_publish(run=scored_run(release, {1: order}, name="run"))
+    page = client_of(reviewer).get(f"/runs/{run.pk}/queries/1/")
+    ranges, most = dict(page.context["ranges"]), known.missing_at_most
+    assert 2 < most < 18
+    # At worst all that may be missing are elsewhere; at best two stand where the run has some.
+    assert ranges["R@50"] == f"{200 / (2 + most):.1f}–100.0"
+    assert ranges["AP@50"] == f"{150 / (2 + most):.1f}–100.0"
+    text = " ".join(page.content.decode().split())
+    assert f"leaves at most {most} relevant images of its pool without a label" in text
 
 
 def test_exports_have_it(release: Release, runs: list[Run]) -> None:
