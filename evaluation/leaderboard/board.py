@@ -217,6 +217,11 @@ def printed(measure: str, value: float | None) -> str:
     return f"{100 * value:.1f}" if parse_measure(measure).kind.in_percent else f"{value:.2f}"
 
 
+def printed_span(measure: str, span: Iterable[float]) -> str:
+    """Two values as printed: "28.1–38.0"."""
+    return "–".join(printed(measure, edge) for edge in span)
+
+
 def places(means: Mapping[int, float]) -> dict[int, int]:
     """Each run's place by falling mean, from 1, equal ones sharing theirs."""
     return {run: 1 + sum(other > mean for other in means.values()) for run, mean in means.items()}

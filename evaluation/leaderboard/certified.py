@@ -138,29 +138,35 @@ def least_ahead(board: Board, runs: BoardRuns, first: int, second: int, key: str
     found, measure = missing_on(board, runs, key), parse_measure(key)
     if found is None:
         return None
-    pair = [_first_images(board, runs, pk, found, measure) for pk in (first, second)]
-    if not all(pair):
-        return None
-    tables = [least_difference(a, b, measure, found.most) for a, b in zip(*pair, strict=True)]
-    return lowest_mean(np.stack(tables), found.most)[0]
+    a, b = (_first_images(board, runs, pk, found, measure) for pk in (first, second))
+    return _least_ahead(a, b, measure, found.most) if a and b else None
 
 
 def ahead_of_next(board: Board, runs: BoardRuns, key: str) -> dict[int, int]:
     """Run id -> the id of the next run by mean, of the competing runs with an order that the next
     one can't pass, whatever labels miss."""
-    ranges = mean_ranges(board, runs, key)
-    if not ranges:
+    found, measure = missing_on(board, runs, key), parse_measure(key)
+    if found is None:
         return {}
 
     def compute() -> dict[int, int]:
         means = board.means(key)
+        order = sorted(mean_ranges(board, runs, key), key=lambda pk: -means[pk])
+        images = {pk: _first_images(board, runs, pk, found, measure) for pk in order}
         return {
             first: second
-            for first, second in pairwise(sorted(ranges, key=lambda pk: -means[pk]))
-            if (least_ahead(board, runs, first, second, key) or 0) > 0
+            for first, second in pairwise(order)
+            if _least_ahead(images[first], images[second], measure, found.most) > 0
         }
 
     return cached(compute, "ahead of next", board.fingerprint, key)
+
+
+def _least_ahead(
+    first: list[FirstImages], second: list[FirstImages], measure: Measure, most: int
+) -> float:
+    tables = [least_difference(a, b, measure, most) for a, b in zip(first, second, strict=True)]
+    return lowest_mean(np.stack(tables), most)[0]
 
 
 def _mean_range(images: list[FirstImages], measure: Measure, most: int) -> MeanRange:

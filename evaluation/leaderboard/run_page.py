@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluation.leaderboard import certified, statistics
-from evaluation.leaderboard.board import Board, Ids, printed, ranks_among
+from evaluation.leaderboard.board import Board, Ids, printed, printed_span, ranks_among
 from evaluation.leaderboard.selectors import (
     BoardRuns,
     board_runs,
@@ -176,7 +176,7 @@ def tie_ranges(
     except RunDamaged:
         return []
     return [
-        (measure.mean_name, "–".join(printed(measure.key, bound) for bound in moved[measure.key]))
+        (measure.mean_name, printed_span(measure.key, moved[measure.key]))
         for measure in parsed
         if measure.key in moved
     ]
@@ -187,16 +187,15 @@ def missing_rows(
 ) -> list[tuple[str, str, str]]:
     """The mean's name, and its range with what labels may miss, alone and with the sampling of
     queries, as printed; of each measure that has one."""
-    rows = []
-    for measure in parse_measures(measures):
-        found = certified.mean_ranges(board, runs, measure.key).get(run.pk)
-        if found is not None:
-            spans = [
-                "–".join(printed(measure.key, edge) for edge in span)
-                for span in (found.mean, found.with_queries)
-            ]
-            rows.append((measure.mean_name, spans[0], spans[1]))
-    return rows
+    return [
+        (
+            measure.mean_name,
+            printed_span(measure.key, found.mean),
+            printed_span(measure.key, found.with_queries),
+        )
+        for measure in parse_measures(measures)
+        if (found := certified.mean_ranges(board, runs, measure.key).get(run.pk))
+    ]
 
 
 def query_ranges(run: Run, release: Release, query_id: int) -> dict[str, Any]:
@@ -206,15 +205,16 @@ def query_ranges(run: Run, release: Release, query_id: int) -> dict[str, Any]:
     known = certificate_of(snapshot, query_id) if run.task == Run.Task.FULL else None
     if known is None or run.kind == Run.Kind.RANDOM:
         return {}
-    ranking, possible = rankings_on(run, release).get(query_id), np.array(known.possible, np.int64)
+    certificate, images = known
+    ranking, possible = rankings_on(run, release).get(query_id), np.array(images, np.int64)
     ranges = []
     for measure in certified.ranged(release, RANGED):
         first = certified.first_images(release, query_id, ranking, possible, measure)
-        span = score_range(first, measure, known.missing_at_most)[:, -1]
-        ranges.append((measure.key, "–".join(printed(measure.key, edge) for edge in span)))
+        span = score_range(first, measure, certificate.missing_at_most)[:, -1]
+        ranges.append((measure.key, printed_span(measure.key, span)))
     return {
         "ranges": ranges,
-        "missing": known.missing_at_most,
+        "missing": certificate.missing_at_most,
         "confidence": f"{100 * snapshot.header.confidence:g}",
     }
 

@@ -9,7 +9,15 @@ from typing import Final
 from django.http import Http404
 
 from evaluation.leaderboard import certified, statistics
-from evaluation.leaderboard.board import ALL, Board, Subset, best_runs, places, printed
+from evaluation.leaderboard.board import (
+    ALL,
+    Board,
+    Subset,
+    best_runs,
+    places,
+    printed,
+    printed_span,
+)
 from evaluation.leaderboard.certified import Unknown
 from evaluation.leaderboard.choice import MEASURES, Choice
 from evaluation.leaderboard.selectors import FEWEST_JUDGED, JUDGED, BoardRuns, version_board
@@ -209,11 +217,13 @@ def figure(
     best: bool = False,
 ) -> Figure:
     """A mean as printed, with its interval and its range."""
-
-    def edges(span: tuple[float, float] | None) -> str:
-        return "" if span is None else "–".join(printed(measure, edge) for edge in span)
-
-    return Figure(printed(measure, mean), mean, edges(interval), edges(missing), best)
+    return Figure(
+        printed(measure, mean),
+        mean,
+        interval="" if interval is None else printed_span(measure, interval),
+        missing="" if missing is None else printed_span(measure, missing),
+        best=best,
+    )
 
 
 def _columns(choice: Choice, runs: BoardRuns, board: Board) -> dict[str, tuple[str, Subset]]:

@@ -34,8 +34,6 @@ class QueryCertificate:
     missing_at_most: int
     recall_at_least: float | None
     """None where nothing is found."""
-    possible: tuple[int, ...]
-    """The images of the pool, ascending, that may be relevant though no label says so."""
 
 
 def certificates(snapshot: Snapshot) -> Iterator[QueryCertificate]:
@@ -47,14 +45,19 @@ def certificates(snapshot: Snapshot) -> Iterator[QueryCertificate]:
         yield certificate(snapshot, rounds, pool)
 
 
-def certificate_of(snapshot: Snapshot, query_id: int) -> QueryCertificate | None:
-    """The certificate of one query; None where it has none. ValueError as `certificates`."""
+def certificate_of(snapshot: Snapshot, query_id: int) -> tuple[QueryCertificate, list[int]] | None:
+    """The certificate of one query, and the images of its pool, ascending, that may be relevant
+    though no label says so; None where it has none. ValueError as `certificates`."""
     if not snapshot.has_table("pools"):
         return None
     rounds = [drawn for drawn in snapshot.rounds() if drawn.query_id == query_id]
     statement = "SELECT * FROM pools WHERE query_id = $query_id ORDER BY rank"
     rows = snapshot.sql(statement, query_id=query_id).fetchall() if rounds else []
-    return certificate(snapshot, rounds, [PoolImage(*row) for row in rows]) if rows else None
+    if not rows:
+        return None
+    pool = [PoolImage(*row) for row in rows]
+    unknown = (one for one in pool if one.label in ("", "undecided") and not one.withdrawn)
+    return certificate(snapshot, rounds, pool), sorted(one.image_id for one in unknown)
 
 
 def audits(snapshot: Snapshot) -> Iterator[tuple[list[DrawnRound], list[PoolImage]]]:
@@ -82,13 +85,6 @@ def certificate(
         found=found,
         missing_at_most=missing_at_most(in_order, found=found, confidence=confidence),
         recall_at_least=recall_at_least(in_order, found=found, confidence=confidence),
-        possible=tuple(
-            sorted(
-                image.image_id
-                for image in pool
-                if image.label in ("", "undecided") and not image.withdrawn
-            )
-        ),
     )
 
 

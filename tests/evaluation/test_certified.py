@@ -51,13 +51,16 @@ def release(queries: list[Query], export: Any) -> Release:
 
 @pytest.fixture
 def runs(release: Release) -> list[Run]:
-    """One that has what is labeled relevant first, and one that has nothing before it that nobody
-    judged."""
-    [found] = [sorted(unknown(release, "test").images[1].tolist())]
-    orders = [RELEVANT + REFUSED, REFUSED[:5] + RELEVANT, found[:5] + RELEVANT]
+    """One that has what is labeled relevant first; one that has images before it that are labeled
+    not relevant; and one that has images before it that nobody judged for the query."""
+    orders = {
+        "labeled": lambda _: RELEVANT + REFUSED,
+        "behind": lambda _: REFUSED[:5] + RELEVANT,
+        "unlabeled": lambda query: unknown(release, "test").images[query][:5].tolist() + RELEVANT,
+    }
     made = [
-        scored_run(release, dict.fromkeys((1, 2), order), name=name)
-        for name, order in zip(("labeled", "behind", "unlabeled"), orders, strict=True)
+        scored_run(release, {query: order(query) for query in (1, 2)}, name=name)
+        for name, order in orders.items()
     ]
     for run in made:
         run_publish(run=run)
@@ -132,11 +135,14 @@ def test_the_page_of_a_query_has_the_ranges_by_its_own_certificate(
     release = Release.objects.get()
     snapshot = Snapshot(release.snapshot_directory)
     [known] = certificates(snapshot)
-    assert certificate_of(snapshot, 1) == known
+    found = certificate_of(snapshot, 1)
+    assert found is not None
+    assert found[0] == known
+    possible = found[1]
     assert certificate_of(snapshot, 2) is None
     # 20 of the pool have no label; the run has two of them between the known ones.
-    assert len(known.possible) == 20
-    order = [FIRST_ID, *known.possible[:2], FIRST_ID + 1]
+    assert len(possible) == 20
+    order = [FIRST_ID, *possible[:2], FIRST_ID + 1]
     run = run_publish(run=scored_run(release, {1: order}, name="run"))
     page = client_of(reviewer).get(f"/runs/{run.pk}/queries/1/")
     ranges, most = dict(page.context["ranges"]), known.missing_at_most
