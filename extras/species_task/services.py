@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from django.db import transaction
@@ -16,7 +16,7 @@ from core.errors import FileRefused, Invalid
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create
-from extras.species_task.measures import Ids, Truth, bin_of, grouped, true_rank
+from extras.species_task.measures import Floats, Ids, Truth, bin_of, grouped, true_rank
 from extras.species_task.models import SpeciesRun
 from retrieval.corpus.models import ImageWithdrawal, Species
 from retrieval.embedding.models import Embedding, EmbeddingModel
@@ -26,6 +26,16 @@ KIND: Final = "species_task"
 _IMAGES: Final = 2000
 _TEXTS: Final = 100
 _RANKS: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")
+
+
+class SpeciesCounts(NamedTuple):
+    """The s species of a run, and how their images were named."""
+
+    species: list[Species]
+    counts: Ids
+    """(s, 3): images, those named rightly, and those by one of the five nearest."""
+    training: Floats
+    """(s,) images that the model was trained on; NaN where unknown."""
 
 
 @transaction.atomic
@@ -165,17 +175,22 @@ def answers(run: SpeciesRun) -> tuple[Ids, Truth]:
         return arrays["image_ids"], arrays["correct"]
 
 
-def groups_of(run: SpeciesRun, by: str) -> list[dict[str, Any]]:
-    """Figures of a run's species by a field of Species, the largest groups first, with the lineage
-    that they have now; by "training_images" of those for which it is known, ascending.
-    """
+def species_counts(run: SpeciesRun) -> SpeciesCounts:
+    """A run's species by scientific name, with the lineage that they have now."""
     with np.load(storage.local_file(run.path)) as arrays:
         place = {pk: at for at, pk in enumerate(arrays["species_ids"].tolist())}
         counts = arrays["counts"]
     species = list(Species.objects.filter(pk__in=place).order_by("scientific_name"))
-    counts = counts[[place[one.pk] for one in species]]
     known = [run.training_images.get(one.scientific_name, np.nan) for one in species]
-    training = np.array(known, np.float64)
+    counts = counts[[place[one.pk] for one in species]]
+    return SpeciesCounts(species, counts, np.array(known, np.float64))
+
+
+def groups_of(counted: SpeciesCounts, by: str) -> list[dict[str, Any]]:
+    """Figures of species by a field of Species, the largest groups first; by "training_images" of
+    those for which it is known, ascending.
+    """
+    species, counts, training = counted
     if by == "training_images":
         order = np.argsort(training, kind="stable")[: np.isfinite(training).sum()]
         return grouped([bin_of(n) for n in training[order]], counts[order], training[order])

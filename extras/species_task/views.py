@@ -17,7 +17,7 @@ from core.pages import refusal_in_form
 from extras.species_task.drawing import training_chart
 from extras.species_task.measures import average_over_sets, half_interval, mcnemar
 from extras.species_task.models import SpeciesRun
-from extras.species_task.services import answers, groups_of, species_run_begin
+from extras.species_task.services import answers, groups_of, species_counts, species_run_begin
 from retrieval.embedding.counts import embedded_models
 
 COLUMNS = (
@@ -119,7 +119,8 @@ def species_run(request: HttpRequest, pk: int) -> HttpResponse:
     run = _get_run(request, pk)
     by = request.GET.get("by", "")
     by = by if by in RANKS else next(iter(RANKS))
-    taxa, bins = groups_of(run, by), groups_of(run, "training_images")
+    counted = species_counts(run)
+    taxa, bins = groups_of(counted, by), groups_of(counted, "training_images")
     context = {
         "section": "leaderboard",
         "run": run,
@@ -140,10 +141,11 @@ def species_run(request: HttpRequest, pk: int) -> HttpResponse:
 def species_run_file(request: HttpRequest, pk: int) -> HttpResponse:
     """A run's figures by each rank, by species and by training images, as CSV or JSON."""
     run = _get_run(request, pk)
+    counted = species_counts(run)
     rows = [
         {"by": by, **group}
         for by in (*RANKS, "scientific_name", "training_images")
-        for group in groups_of(run, by)
+        for group in groups_of(counted, by)
     ]
     if request.path.endswith(".json"):
         return JsonResponse(rows, safe=False, json_dumps_params={"ensure_ascii": False})
