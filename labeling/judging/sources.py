@@ -27,6 +27,7 @@ class JudgmentSource(StrEnum):
     SECOND = "second", "Second opinion", "Second opinions", "as a blind second opinion", "b"
     RUN = "run", "Submitted run", "Submitted runs", "among the first images of a run", "r"
     CORRECTION = "correction", "Correction", "Corrections", "as a reviewer's correction", "c"
+    READER = "reader", "Reader", "Readers", "through a machine that read it", "d"
 
     def __new__(cls, value: str, label: str, heading: str, words: str, letter: str) -> Self:
         source = str.__new__(cls, value)
@@ -38,14 +39,16 @@ class JudgmentSource(StrEnum):
 #: For fields of models and of the API.
 SOURCE_CHOICES: Final = tuple((str(source), source.label) for source in JudgmentSource)
 #: Where the server says which images there are.
-DRAWN: Final = (JudgmentSource.AUDIT, JudgmentSource.SECOND, JudgmentSource.RUN)
+DRAWN: Final = (
+    *(JudgmentSource.AUDIT, JudgmentSource.SECOND, JudgmentSource.RUN, JudgmentSource.READER),
+)
 #: Where a person can judge; "import" comes from files only.
 BY_PEOPLE: Final = (
     *(JudgmentSource.LIST, JudgmentSource.SEARCH, JudgmentSource.SIMILAR, JudgmentSource.LEARNED),
     *(*DRAWN, JudgmentSource.CORRECTION),
 )
 #: Met without knowing why: they neither replace the source of a standing judgment nor are replaced.
-BLIND: Final = frozenset({JudgmentSource.SECOND, JudgmentSource.RUN})
+BLIND: Final = frozenset({JudgmentSource.SECOND, JudgmentSource.RUN, JudgmentSource.READER})
 #: Sources outside the candidate list: such judgments don't extend the labeled prefix.
 OUTSIDE_LIST: Final = frozenset({JudgmentSource.SEARCH, JudgmentSource.SIMILAR})
 #: Judgments of these sources take no part in the labeling of a query.

@@ -11,7 +11,8 @@ from labeling.candidates.models import CandidateList
 
 class Revision(models.Model):
     """The direction by which a list's images are ordered, learned from the judgments up to an
-    event; it is a function of these (see `labeling.learning.ridge`).
+    event; it is a function of these and of a further number for each image where there is one (see
+    `labeling.learning.ridge`).
     """
 
     # No index of its own: the unique constraint begins with it.
@@ -31,6 +32,15 @@ class Revision(models.Model):
     )
     size = models.PositiveIntegerField(help_text="how many candidates the list held then")
     direction = HalfVectorField()
+    feature = models.CharField(
+        max_length=100,
+        blank=True,
+        db_default="",
+        help_text="the key of the images' further number; empty without one",
+    )
+    weight = models.FloatField(
+        default=0.0, db_default=0.0, help_text="of the further number, in half precision"
+    )
     judged = models.PositiveIntegerField(help_text="images that it learned from")
     relevant = models.PositiveIntegerField(help_text="those of them that are relevant")
     checksum = models.CharField(

@@ -25,11 +25,12 @@ from labeling.candidates.services import lock_query
 from labeling.judging.consensus import Vote, consensus_by_key
 from labeling.judging.models import JudgmentEvent
 from labeling.judging.writer import lock_annotator
+from labeling.learning.features import Feature, feature_of
 from labeling.learning.models import Revision
 from labeling.learning.ridge import (
     PoolMoments,
     agree,
-    direction,
+    direction_and_weight,
     frozen_turn,
     interleave,
     learned_indices,
@@ -112,18 +113,22 @@ def revision_queue(*, query: Query, user: Any) -> Queue:
     candidate_list, judged, moment = _current_labels(query, annotator)
     pool = _pool_at(candidate_list, candidate_list.size, moment)
     model, text = _model_and_text(candidate_list)
+    feature = feature_of(candidate_list, pool.image_ids)
     revision = Revision.objects.filter(
         candidate_list=candidate_list,
         annotator=annotator,
         last_event=judged.last_event,
         size=candidate_list.size,
+        feature=feature.key if feature else "",
     ).first()
     if revision is None:
         labels = _labels_in(pool, judged.labels)
-        w = _fit(model, text, pool, labels)
+        w, weight = _fit(model, text, pool, labels, feature)
     else:
-        w = np.array(revision.direction, np.float16)
-    image_ids, scores = _order(*image_products(model=model, vector=w, image_ids=pool.image_ids))
+        w, weight = np.array(revision.direction, np.float16), revision.weight
+    image_ids, scores = _order(
+        *image_products(model=model, vector=w, image_ids=pool.image_ids), pool, feature, weight
+    )
     if revision is None:
         revision = _stored_revision(
             Revision(
@@ -132,6 +137,8 @@ def revision_queue(*, query: Query, user: Any) -> Queue:
                 last_event=judged.last_event,
                 size=candidate_list.size,
                 direction=w.tolist(),
+                feature=feature.key if feature else "",
+                weight=weight,
                 judged=len(labels),
                 relevant=sum(labels.values()),
                 checksum=_checksum(image_ids, scores),
@@ -143,8 +150,9 @@ def revision_queue(*, query: Query, user: Any) -> Queue:
         if annotator
         else _labels_at(candidate_list, candidate_list.size, user, judged.last_event)
     )
-    learned = not np.array_equal(w, text)
-    return Queue(revision, _queue(pool, image_ids, set(own.labels), learned=learned))
+    learned = not np.array_equal(w, text) or weight != 0
+    left_out = pool.image_ids[~feature.offered].tolist() if feature else []
+    return Queue(revision, _queue(pool, image_ids, set(own.labels), set(left_out), learned=learned))
 
 
 def revision_problem(revision: Revision) -> str | None:
@@ -161,14 +169,20 @@ def revision_problem(revision: Revision) -> str | None:
     if ImageTakedown.objects.filter(image__in=pool.image_ids.tolist()).exists():
         return None
     w = np.array(revision.direction, np.float16)
+    feature = None
+    if revision.feature:
+        feature = feature_of(candidate_list, pool.image_ids, revision.feature)
+        if feature is None:
+            return "the numbers that it learned from beside the images are gone"
     products = image_products(model=model, vector=w, image_ids=pool.image_ids, scan=True)
-    if _checksum(*_order(*products)) != revision.checksum:
+    if _checksum(*_order(*products, pool, feature, revision.weight)) != revision.checksum:
         return "its order differs"
     judged = _labels_at(candidate_list, revision.size, revision.annotator, revision.last_event)
     labels = _labels_in(pool, judged.labels)
     if (len(labels), sum(labels.values())) != (revision.judged, revision.relevant):
         return "it learned from other judgments"
-    if not agree(w, _fit(model, text, pool, labels)):
+    again, weight = _fit(model, text, pool, labels, feature)
+    if not agree(np.append(w, np.float16(revision.weight)), np.append(again, np.float16(weight))):
         return "its direction is not what its judgments give"
     return ""
 
@@ -285,17 +299,42 @@ def _labels_in(pool: _Pool, labels: dict[int, bool]) -> dict[int, bool]:
     return {image_id: labels[image_id] for image_id in judged}
 
 
-def _fit(model: EmbeddingModel, text: Halves, pool: _Pool, labels: dict[int, bool]) -> Halves:
-    """The direction (d,) learned from these labels of the pool's images."""
+def _fit(
+    model: EmbeddingModel,
+    text: Halves,
+    pool: _Pool,
+    labels: dict[int, bool],
+    feature: Feature | None,
+) -> tuple[Halves, float]:
+    """The direction (d,) and the weight of the further number learned from these labels of the
+    pool's images.
+    """
     image_ids, vectors = image_vectors(model=model, image_ids=list(labels))
     relevant = np.array([labels[image_id] for image_id in image_ids.tolist()], np.bool_)
-    return direction(pool.moments, text, vectors, relevant)
+    numbers = np.empty((len(image_ids), 0))
+    if feature is not None:
+        numbers = _numbers_of(image_ids, pool, feature)[:, None]
+    return direction_and_weight(pool.moments, text, vectors, relevant, numbers)
 
 
-def _order(image_ids: Rows, scores: Scores) -> tuple[Rows, Scores]:
-    """Images (n,) and their scores (n,) in the learned order."""
+def _order(
+    image_ids: Rows, products: Scores, pool: _Pool, feature: Feature | None, weight: float
+) -> tuple[Rows, Scores]:
+    """Images (n,) and their scores (n,) in the learned order, from the products of their vectors
+    with the direction.
+    """
+    scores = products
+    if feature is not None:
+        scores = products + weight * _numbers_of(image_ids, pool, feature)
     order = learned_indices(scores, image_ids)
     return image_ids[order], scores[order]
+
+
+def _numbers_of(image_ids: Rows, pool: _Pool, feature: Feature) -> Scores:
+    """The further numbers of these images (n,) of the pool."""
+    by_id = np.argsort(pool.image_ids)
+    places = by_id[np.searchsorted(pool.image_ids, image_ids, sorter=by_id)]
+    return feature.numbers[places].astype(np.float64)
 
 
 def _checksum(image_ids: Rows, scores: Scores) -> str:
@@ -310,7 +349,9 @@ def _stored_revision(revision: Revision) -> Revision:
         siblings = Revision.objects.filter(
             candidate_list=revision.candidate_list, annotator=revision.annotator
         )
-        same = siblings.filter(last_event=revision.last_event, size=revision.size).first()
+        same = siblings.filter(
+            last_event=revision.last_event, size=revision.size, feature=revision.feature
+        ).first()
         if same is not None:
             return same
         revision.number = (siblings.aggregate(last=Max("number"))["last"] or 0) + 1
@@ -318,10 +359,14 @@ def _stored_revision(revision: Revision) -> Revision:
         return revision
 
 
-def _queue(pool: _Pool, ordered: Rows, judged: set[int], *, learned: bool) -> list[QueuedImage]:
+def _queue(
+    pool: _Pool, ordered: Rows, judged: set[int], left_out: set[int], *, learned: bool
+) -> list[QueuedImage]:
     ranks = dict(zip(pool.image_ids.tolist(), pool.ranks.tolist(), strict=True))
     judged = judged & ranks.keys()
-    queue = interleave(ordered.tolist(), list(ranks), judged=judged)
+    offered = (image_id for image_id in ordered.tolist() if image_id not in left_out)
+    frozen = (image_id for image_id in ranks if image_id not in left_out)
+    queue = interleave(offered, frozen, judged=judged)
     return [
         QueuedImage(image_id, ranks[image_id], learned and not frozen_turn(len(judged) + position))
         for position, image_id in enumerate(islice(queue, QUEUE), start=1)

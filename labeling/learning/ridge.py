@@ -6,6 +6,9 @@ means x̄ and ȳ by these weights, and w₀ = 0.25 t / σ(x̃·t) for the text's
     w = argmin Σ aᵢ (yᵢ - ȳ - (x̃ᵢ - x̄)·w)² + λ |w - w₀|²
       = w₀ + Sᵀ (S Sᵀ + λ I)⁻¹ √a (y - ȳ - (x̃ - x̄)·w₀),   S = √a (x̃ - x̄)
 
+Where images have a further number (`features`), x̃ has it as one more component φ, of mean 0 and
+variance 1 over the pool, w₀ has FEATURE_SPREAD there, and an image's score is x·w + φ·v.
+
 The minimum is unique and depends on nothing else, so the order is a function of the set of
 judgments. A revision stores its direction, w of unit length in half precision; its order is by the
 exact inner product with it (see `retrieval.ranking.scan`), ties by image id, the same on any
@@ -31,6 +34,12 @@ from retrieval.ranking.scan import EXACT_ROWS, Halves, Rows, Scores, exact_score
 RIDGE: Final = 10.0
 #: The standard deviation over the pool of the text's prediction w₀·x̃.
 PRIOR_SPREAD: Final = 0.25
+#: The same of the prediction of a further number.
+FEATURE_SPREAD: Final = 0.25
+#: The largest weight of a further number. With WIDEST it keeps a score below 32, so that all sums
+#: fit a double; half-precision numbers multiply exactly.
+HEAVIEST: Final = 2.0
+WIDEST: Final = 8.0
 #: One of every FROZEN_EVERY images comes from the frozen order.
 FROZEN_EVERY: Final = 4
 #: By how many units in the last place a number of a direction may differ from that of a refit.
@@ -87,17 +96,38 @@ def direction(
     relevant and an irrelevant image are judged, and where the text scores all images of the pool
     alike. Time O(m d min(m, d)).
     """
+    return direction_and_weight(moments, text, judged, relevant, np.empty((len(judged), 0)))[0]
+
+
+def direction_and_weight(
+    moments: PoolMoments,
+    text: Halves,
+    judged: Halves,
+    relevant: NDArray[np.bool_],
+    numbers: NDArray[np.floating],
+) -> tuple[Halves, float]:
+    """As `direction`, with the weight v of the images' further number, a half; 0 without one.
+
+    `numbers` (m, 1) are those of the judged images, or (m, 0); see `standard_numbers`.
+    """
+    if not moments.text_spread:
+        return text, 0.0
+    further = numbers.shape[1]
     positive = int(np.count_nonzero(relevant))
     negative = len(relevant) - positive
-    if not positive or not negative or not moments.text_spread:
-        return text
+    if not positive or not negative:
+        # k·s·FEATURE_SPREAD for k = σ(x̃·t) / PRIOR_SPREAD, which makes w₀ the text's vector.
+        prior_weight = moments.scale * moments.text_spread * FEATURE_SPREAD / PRIOR_SPREAD
+        return text, _half(further * prior_weight)
     roots = np.where(relevant, (negative / positive) ** 0.25, 1.0)
     weights = roots**2
     images = (judged.astype(np.float64) - moments.mean) / moments.scale
+    images = np.hstack([images, numbers])
     images -= np.average(images, axis=0, weights=weights)
     labels = np.where(relevant, 1.0, -1.0)
     labels -= np.average(labels, weights=weights)
     prior = text.astype(np.float64) * (PRIOR_SPREAD / moments.text_spread)
+    prior = np.append(prior, [FEATURE_SPREAD] * further)
     rows = roots[:, None] * images
     residuals = roots * (labels - images @ prior)
     # Both forms are equal, so solve the smaller system: (SᵀS + λI)⁻¹ Sᵀ = Sᵀ (SSᵀ + λI)⁻¹.
@@ -105,7 +135,25 @@ def direction(
         learned = rows.T @ np.linalg.solve(_add_ridge(rows @ rows.T), residuals)
     else:
         learned = np.linalg.solve(_add_ridge(rows.T @ rows), rows.T @ residuals)
-    return np.array(half_rounded(prior + learned), np.float16)
+    w, v = np.split(prior + learned, [len(text)])
+    weight = moments.scale * float(v.sum()) / float(np.linalg.norm(w))
+    return np.array(half_rounded(w), np.float16), _half(weight)
+
+
+def standard_numbers(numbers: NDArray[np.floating]) -> Halves:
+    """A pool's further numbers (n,), NaN where an image has none, as the order takes them: halves
+    with mean 0 and variance 1, at most WIDEST; 0 where there is none or all are the same.
+    """
+    known = np.isfinite(numbers)
+    spread = float(np.std(numbers[known])) if known.any() else 0.0
+    if spread < 1e-6:
+        return np.zeros(len(numbers), np.float16)
+    standard = np.where(known, (numbers - np.mean(numbers[known])) / spread, 0.0)
+    return standard.clip(-WIDEST, WIDEST).astype(np.float16)
+
+
+def _half(number: float) -> float:
+    return float(np.float16(np.clip(number, -HEAVIEST, HEAVIEST)))
 
 
 def _add_ridge(products: NDArray[np.float64]) -> NDArray[np.float64]:

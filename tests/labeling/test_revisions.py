@@ -15,8 +15,10 @@ from django.db import transaction
 from labeling.candidates.models import Candidate
 from labeling.candidates.services import list_extend
 from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.learning.features import Feature
 from labeling.learning.models import Revision
 from labeling.learning.revisions import Queue, revision_problem, revision_queue
+from labeling.learning.ridge import standard_numbers
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
@@ -161,6 +163,38 @@ def test_another_direction_with_its_own_order_is_found(query, annotator):
         direction=direction_of(other), checksum=other.checksum
     )
     assert "direction" in str(revision_problem(Revision.objects.get(pk=made.pk)))
+
+
+def test_a_further_number_orders_the_queue_and_is_verified(query, annotator, monkeypatch):
+    """The number is high for images 50 to 59, and image 55 is not offered."""
+    given = {}
+
+    def numbers_of(candidate_list, image_ids, key):
+        if key is not None and key not in given:
+            return None
+        given[key or "first"] = True
+        values = np.where(image_ids >= FIRST_ID + 50, 1.0, 0.0)
+        return Feature("first", standard_numbers(values), image_ids != FIRST_ID + 55)
+
+    monkeypatch.setattr("labeling.learning.features.FEATURES", [numbers_of])
+    first = queue_of(query, annotator)
+    assert numbers(first).index(50) < 10
+    assert 55 not in numbers(first)
+    assert len(numbers(first)) == 59
+    judge(query, annotator, [50], "relevant")
+    judge(query, annotator, [0, 1], "not_relevant")
+    second = queue_of(query, annotator)
+    assert second.revision.feature == "first"
+    assert second.revision.weight > 0
+    assert [revision_problem(one) for one in Revision.objects.all()] == ["", ""]
+    Revision.objects.filter(pk=second.revision.pk).update(weight=0.5)
+    assert "order" in str(revision_problem(Revision.objects.get(pk=second.revision.pk)))
+    given.clear()
+    assert "gone" in str(revision_problem(Revision.objects.get(pk=first.revision.pk)))
+    monkeypatch.setattr("labeling.learning.features.FEATURES", [])
+    plain = queue_of(query, annotator)
+    assert plain.revision.feature == ""
+    assert 55 in numbers(plain)
 
 
 def test_a_revision_with_an_image_that_was_taken_down_is_left_out(query, annotator, admin):

@@ -9,14 +9,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from labeling.learning.ridge import (
+    FEATURE_SPREAD,
+    PRIOR_SPREAD,
     RIDGE,
     PoolMoments,
     agree,
     direction,
+    direction_and_weight,
     interleave,
     learned_indices,
     pool_moments,
     pool_scores,
+    standard_numbers,
 )
 
 pytestmark = pytest.mark.pure
@@ -113,6 +117,31 @@ def test_a_direction_doesnt_depend_on_the_order_of_the_judgments(rng):
     for _ in range(20):
         places = rng.permutation(120)
         assert agree(direction(moments, text, vectors[places], relevant[places]), found)
+
+
+def test_a_further_number_counts_as_one_more_component(rng):
+    """The vectors with the number as a component of their own are the same regression."""
+    vectors, text = drawn_pool(rng, 400, 24)
+    relevant = rng.random(120) < 0.3
+    numbers = standard_numbers(np.where(rng.random(400) < 0.1, np.nan, rng.random(400)))
+    assert float(numbers.astype(float).mean()) == pytest.approx(0, abs=1e-3)
+    moments = pool_moments([vectors], text)
+    judged = numbers[:120, None].astype(float)
+    w, v = direction_and_weight(moments, text, vectors[:120], relevant, judged)
+    x = np.hstack([(vectors[:120].astype(float) - moments.mean) / moments.scale, judged])
+    a = np.where(relevant, np.sqrt((~relevant).sum() / relevant.sum()), 1.0)
+    y = np.where(relevant, 1.0, -1.0)
+    prior = np.append(text.astype(float) * (PRIOR_SPREAD / moments.text_spread), FEATURE_SPREAD)
+    x, y = x - np.average(x, axis=0, weights=a), y - np.average(y, weights=a)
+    equal = np.vstack([np.sqrt(a)[:, None] * x, np.sqrt(RIDGE) * np.eye(25)])
+    goal = np.append(np.sqrt(a) * y, np.sqrt(RIDGE) * prior)
+    whole = np.linalg.lstsq(equal, goal, rcond=None)[0]
+    length = np.linalg.norm(whole[:24])
+    assert np.allclose(w.astype(float), whole[:24] / length, atol=1e-3)
+    assert v == pytest.approx(whole[24] * moments.scale / length, rel=1e-3)
+    untouched = direction_and_weight(moments, text, vectors[:0], relevant[:0], judged[:0])
+    assert untouched[0].tobytes() == text.tobytes()
+    assert untouched[1] > 0
 
 
 def test_directions_agree_within_one_unit_of_the_last_place():
