@@ -11,6 +11,7 @@ NAMES: Final = (
     "faces",
     "lookalikes",
     "nature",
+    "reading",
     "sharding",
     "simulation",
     "species_task",
