@@ -1,4 +1,4 @@
-"""BEIR's layout, as its GenericDataLoader, MTEB and Pyserini read it.
+"""BEIR's layout, as its GenericDataLoader and Pyserini read it.
 
     beir/corpus.jsonl                 _id, title (species), text (names), metadata: each image
     beir/corpus_all.jsonl             the same where labels of the test split are hidden; those

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
+from releases.formats.writing import citation
 from releases.snapshot.licenses import license_of
 from releases.snapshot.snapshot import Snapshot
 
@@ -30,6 +31,7 @@ _ENCODINGS: Final = {
     ".jsonl": "application/jsonlines",
     ".md": "text/markdown",
     ".parquet": "application/x-parquet",
+    ".py": "text/x-python",
     ".tsv": "text/tab-separated-values",
     ".xml": "application/xml",
 }
@@ -80,10 +82,7 @@ def write_croissant(path: Path, snapshot: Snapshot, files: Iterable[Mapping[str,
         "datePublished": header.made_at[:10],
         "creator": {"@type": "Person" if header.made_by else "Organization", "name": author},
         "license": _licenses(snapshot),
-        "citeAs": (
-            f"@misc{{release, title = {{{title}}}, author = {{{author}}}, "
-            f"year = {{{header.made_at[:4]}}}, note = {{Made with {header.software}}}}}"
-        ),
+        "citeAs": citation(header),
         "inLanguage": "en",
         "keywords": ["text-to-image retrieval", "image retrieval", "biodiversity"],
         "distribution": [_file_object(entry) for entry in files],

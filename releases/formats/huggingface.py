@@ -23,7 +23,6 @@ the folder of a configuration whose files may all be withheld has WITHHELD.md as
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Final
@@ -37,6 +36,7 @@ from releases.formats.parquet import (
     Row,
     allowed_bytes,
     batches_of,
+    card_lines,
     image_schema,
     write_batches,
     write_images,
@@ -195,25 +195,9 @@ def _card(snapshot: Snapshot, files: Files, refused: set[int]) -> Iterator[str]:
     header = snapshot.header
     configurations = [name for name in _ABOUT if files.below(f"{FOLDER}/{name}")]
     queries = snapshot.queries.values()
-    # JSON texts are YAML texts too, whatever stands in them.
-    lines = [
-        "---",
-        f"pretty_name: {json.dumps(f'{header.name} v{header.version}', ensure_ascii=False)}",
-        "license: other",
-        "license_name: see-attribution-of-each-image",
-        "tags:",
-        "- image-retrieval",
-        "- text-to-image-retrieval",
-        "- biodiversity",
-    ]
-    if configurations:
-        lines.append("configs:")
     default = next(iter(configurations), "")
     if header.include_images and "rerank" in configurations:
         default = "rerank"
-    for name in configurations:
-        lines += [f"- config_name: {name}", f"  data_dir: {name}"]
-        lines += ["  default: true"] if name == default else []
     counts = ", ".join(
         f"{sum(query.split == split for query in queries)} {word}"
         for split, word in (("val", "validation"), ("test", "test"))
@@ -225,8 +209,8 @@ def _card(snapshot: Snapshot, files: Files, refused: set[int]) -> Iterator[str]:
             "without grades)"
         )
     title = plain(f"{header.name} v{header.version}")
-    lines += [
-        "---",
+    lines = [
+        *card_lines(header, configurations, default),
         "",
         f"# {title}",
         "",

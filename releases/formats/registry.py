@@ -13,6 +13,7 @@ from releases.formats import (
     inquire_csv,
     inquire_rerank,
     model_ranks,
+    mteb,
     trec,
 )
 from releases.formats.base import Format
@@ -41,7 +42,7 @@ FORMATS: list[Format] = [
     Format(
         "beir",
         "BEIR",
-        "Corpus, queries and qrels for BEIR, MTEB and Pyserini; judged negatives have score 0.",
+        "Corpus, queries and qrels for BEIR and Pyserini; judged negatives have score 0.",
         beir.write,
     ),
     Format(
@@ -49,6 +50,12 @@ FORMATS: list[Format] = [
         "Hugging Face data set",
         "Parquet files with a data card, for datasets.load_dataset; with or without the images.",
         huggingface.write,
+    ),
+    Format(
+        "mteb",
+        "MTEB",
+        "A task of text-to-image retrieval that mteb 2 runs, of a release that holds images.",
+        mteb.write,
     ),
     Format(
         "coco",

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.csv_rows import csv_field
-from releases.snapshot.snapshot import Snapshot
+from releases.snapshot.snapshot import Header, Snapshot
 
 SPLIT_NAMES: Final = {"val": "validation", "test": "test"}
 
@@ -53,6 +53,15 @@ def spreadsheet_text(text: str) -> str:
 def plain(text: str) -> str:
     """The text on one line, with what Markdown and HTML take for markup escaped."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def citation(header: Header) -> str:
+    """A BibTeX entry of the release."""
+    return (
+        f"@misc{{release, title = {{{header.name} v{header.version}}}, "
+        f"author = {{{header.made_by or header.name}}}, "
+        f"year = {{{header.made_at[:4]}}}, note = {{Made with {header.software}}}}}"
+    )
 
 
 def share(part: int, whole: int) -> str:

@@ -64,7 +64,7 @@ HEADER_FILE: Final = "release.json"
 #: The folder of the snapshot without labels of the test split, beside that of the whole one.
 OPEN_FOLDER: Final = "snapshot_open"
 #: Written in each header, so that a later form can be distinguished from this one.
-FORMATS_VERSION: Final = 2
+FORMATS_VERSION: Final = 3
 ROWS_AT_A_TIME: Final = 20_000
 
 Row = TypeVar("Row")
@@ -109,7 +109,7 @@ class Header:
     rerank_model: str = ""
     """The model whose top 100 are the fixed lists; empty where there are none."""
     include_images: bool = False
-    """Whether the Hugging Face folder holds the images' bytes."""
+    """Whether the folders for Hugging Face and MTEB hold the images' bytes."""
     consensus: str = ""
     """The rule by which judgments became relevance, in words."""
     annotators: int | None = 0

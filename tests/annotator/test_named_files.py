@@ -16,6 +16,7 @@ IGNORED = {"node_modules", "migrations", "var", "__pycache__"}
 #: What a release, another project, a person's folder or an example has.
 ELSEWHERE = {
     "algorithms.py", "DATASHEET.md", "difference.md", "difference_test.md", "huggingface/README.md",
+    "task.py",
     "extras/tempo/__init__.py", "extras/tempo/apps.py", "extras/tempo/urls.py",
     "extras/tempo/templates/tempo/tempo.html", "extras/tempo/views.py",
 }  # fmt: skip
