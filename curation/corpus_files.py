@@ -45,7 +45,7 @@ def write_corpus(
     written = []
     with (folder / ADDRESSES).open("w", newline="", encoding="utf-8") as addresses:
         rows = csv.writer(addresses, lineterminator="\n")
-        rows.writerow(["file_name", "url", "split", "photo_id", "observation_id"])
+        rows.writerow(["file_name", "url", "split", "photo_id", "observation_id", "deployment"])
         first_id = 0
         for split in SPLITS:
             images = _Images(connection, split, first_id, folders, ids, license_numbers, rows)
@@ -173,14 +173,14 @@ class _Images:
         columns = (
             "photo_id, observation_id, species, url, license, license_url, rights_holder, "
             "coalesce(strftime(observed_at, '%Y-%m-%d %H:%M:%S'), strftime(day, '%Y-%m-%d')), "
-            "latitude, longitude, uncertainty, observer, obscured, elevation"
+            "latitude, longitude, uncertainty, observer, obscured, elevation, deployment"
         )
         for image_id, *row in self.rows(columns):
             (photo, observation, species, url, license_, license_url, holder, moment, latitude,
-             longitude, uncertainty, observer, obscured, elevation) = row  # fmt: skip
+             longitude, uncertainty, observer, obscured, elevation, deployment) = row  # fmt: skip
             safe = re.sub(r"[^A-Za-z0-9_.-]+", "_", photo)
             file_name = f"{self._split}/{self._folders[species]}/{safe}.jpg"
-            self._addresses.writerow([file_name, url, self._split, photo, observation])
+            self._addresses.writerow([file_name, url, self._split, photo, observation, deployment])
             yield {
                 "id": image_id,
                 "file_name": file_name,

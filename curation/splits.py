@@ -24,6 +24,12 @@ def assign(connection: Connection, *, method: str, seed: int, **parameters: Any)
 
     `place` (`cell` in degrees, `test_share`, `validation_share`): whole cells of a grid are held
     out, chosen by digests of seed and cell; photos without a location are for training.
+
+    `deployment` (`test_share`, `validation_share`): whole deployments of camera traps are held
+    out, chosen by digests of seed and deployment; elsewhere whole observations.
+
+    Photos of a deployment share their background. So with every method a deployment is in one
+    split: the one that most of its photos are in.
     """
     if method not in _METHODS:
         methods = ", ".join(_METHODS)
@@ -37,6 +43,7 @@ def assign(connection: Connection, *, method: str, seed: int, **parameters: Any)
     connection.execute("DELETE FROM split")
     used = {name: value for name, value in values.items() if f"${name}" in sql}
     connection.execute(f"INSERT INTO split {sql}", used)
+    connection.execute(_JOIN_DEPLOYMENTS)
 
 
 _BY_OBSERVER: Final = """
@@ -65,15 +72,31 @@ _BY_TIME: Final = """
 SELECT photo_id, CASE WHEN day >= $since THEN 'test' ELSE 'train' END FROM candidate
 """
 
-_BY_PLACE: Final = """
+_HELD_OUT: Final = """
 WITH placed AS (
-    SELECT photo_id, md5_number_upper(concat($seed, ' ', floor(latitude / $cell), ' ',
-                     floor(longitude / $cell)))::DOUBLE / 18446744073709551616 AS lot, latitude
+    SELECT photo_id, md5_number_upper($seed || ' ' || {key})::DOUBLE / 18446744073709551616 AS lot
       FROM candidate
 )
-SELECT photo_id, CASE WHEN latitude IS NULL THEN 'train' WHEN lot < $test_share THEN 'test'
+SELECT photo_id, CASE WHEN lot < $test_share THEN 'test'
                       WHEN lot < $test_share + $validation_share THEN 'val' ELSE 'train' END
   FROM placed
+"""
+_BY_PLACE: Final = _HELD_OUT.format(
+    key="floor(latitude / $cell) || ' ' || floor(longitude / $cell)"
+)
+_BY_DEPLOYMENT: Final = _HELD_OUT.format(key="if(deployment = '', observation_id, deployment)")
+
+_JOIN_DEPLOYMENTS: Final = """
+UPDATE split SET split = most FROM (
+    WITH placed AS (
+        SELECT photo_id, deployment, split FROM candidate JOIN split USING (photo_id)
+         WHERE deployment <> ''
+    ), largest AS (
+        SELECT deployment, split AS most FROM placed GROUP BY deployment, split
+       QUALIFY row_number() OVER (PARTITION BY deployment ORDER BY count(*) DESC, split) = 1
+    )
+    SELECT photo_id AS id, most FROM placed JOIN largest USING (deployment)
+) WHERE photo_id = id AND split <> most
 """
 
 _METHODS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
@@ -87,4 +110,5 @@ _METHODS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
     "time": (_BY_TIME, {"since": None}),
     "place": (_BY_PLACE, {"cell": 1.0, "test_share": 0.2, "validation_share": 0.1}),
+    "deployment": (_BY_DEPLOYMENT, {"test_share": 0.2, "validation_share": 0.1}),
 }

@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS taxon (
 CREATE TABLE IF NOT EXISTS observation (
     observation_id VARCHAR, taxon_id VARCHAR, observer VARCHAR, observer_name VARCHAR,
     day DATE, observed_at TIMESTAMP, latitude DOUBLE, longitude DOUBLE, uncertainty DOUBLE,
-    obscured BOOLEAN, elevation DOUBLE, country VARCHAR, quality_grade VARCHAR
+    obscured BOOLEAN, elevation DOUBLE, country VARCHAR, quality_grade VARCHAR, deployment VARCHAR
 );
 CREATE TABLE IF NOT EXISTS photo (
     photo_id VARCHAR, observation_id VARCHAR, position INTEGER, media_type VARCHAR, url VARCHAR,
@@ -57,7 +57,8 @@ a category such as `EN`.
 `observation`: `observer` is the source's id of the person, or a digest of the name where it gives
 names alone, and `observer_name` is filled only where the license asks for attribution;
 `uncertainty` and `elevation` are in meters; `obscured` is true where the source blurred the place;
-`country` is an ISO 3166-1 alpha-2 code; `day` and `observed_at` are the observer's local time.
+`country` is an ISO 3166-1 alpha-2 code; `day` and `observed_at` are the observer's local time;
+`deployment` is a camera trap's time at one place, which splits keep together.
 
 `photo`: `position` counts from 0, the observation's primary photo; `license` is one of `cc0`, `pd`,
 `cc-by`, `cc-by-nc`, `cc-by-sa`, `cc-by-nd`, `cc-by-nc-sa`, `cc-by-nc-nd`, or empty for others; if

@@ -22,7 +22,7 @@ _STAGED: Final = {
     "staged_occurrence": "id taxon name species_id species rank status accepted epithet iucn "
     "vernacular observer observer_name date year month day time interpreted latitude "
     "longitude uncertainty withheld generalized elevation country quality license holder presence "
-    "dataset kingdom phylum class order family genus",
+    "dataset deployment kingdom phylum class order family genus",
     "staged_media": "photo occurrence position type format url file license holder width height",
 }
 """`species` is the accepted species of the identified taxon, if the source has it; `interpreted` is
@@ -270,7 +270,7 @@ WITH attributed AS (
 )
 SELECT observation_id, taxon_id, coalesce(observer, 'name-' || md5(observer_name), ''),
        if(asked OR code LIKE 'cc-by%', coalesce(observer_name, ''), ''), day, observed_at, latitude,
-       longitude, uncertainty, obscured, elevation, country, quality_grade
+       longitude, uncertainty, obscured, elevation, country, quality_grade, coalesce(deployment, '')
   FROM clean_occurrence LEFT JOIN attributed USING (observation_id) WHERE refusal IS NULL;
 CREATE OR REPLACE TABLE kept AS
 SELECT photo_id FROM photo JOIN observation USING (observation_id) SEMI JOIN taxon USING (taxon_id);

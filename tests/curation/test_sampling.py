@@ -41,7 +41,7 @@ def fill(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
             photos += [f"{key}-{position}", key, position, row["license"]]
     connection.begin()
     for table, line, values in (
-        ("observation", "(?, ?, ?, '', ?, ?, ?, ?, ?, ?, NULL, '', ?)", observations),
+        ("observation", "(?, ?, ?, '', ?, ?, ?, ?, ?, ?, NULL, '', ?, '')", observations),
         ("photo", "(?, ?, ?, 'image/jpeg', 'http://x', '', ?, '', '', NULL, NULL)", photos),
     ):
         lines = ", ".join([line] * (len(values) // line.count("?")))
