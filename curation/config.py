@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from curation.filters import FILTERS
-from curation.sources import KINDS
+from curation.sources import KINDS, SWITCHES
 from curation.tables import CurationRefused
 
 _TABLES: Final[dict[str, dict[str, Any]]] = {
@@ -41,6 +41,7 @@ class Source:
 
     kind: str
     path: Path
+    switches: dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -140,11 +141,17 @@ def _sources(given: dict[str, Any], path: Path, folder: Path) -> list[Source]:
     sources = []
     for number, entry in enumerate(given.get("sources", []), start=1):
         where = f"{path}: source {number}"
-        if not isinstance(entry, dict) or set(entry) != {"kind", "path"}:
-            raise CurationRefused(where, "needs a kind and a path, and nothing else")
+        if not isinstance(entry, dict) or not {"kind", "path"} <= set(entry):
+            raise CurationRefused(where, "needs a kind and a path")
         if entry["kind"] not in KINDS:
             raise CurationRefused(where, f"kind must be one of {', '.join(KINDS)}")
-        sources.append(Source(entry["kind"], folder / entry["path"]))
+        switches = {name: entry[name] for name in entry if name not in ("kind", "path")}
+        if unknown := set(switches) - SWITCHES.get(entry["kind"], set()):
+            raise CurationRefused(where, f"{min(unknown)} isn't a setting of {entry['kind']}")
+        for name, value in switches.items():
+            if not isinstance(value, bool):
+                raise CurationRefused(where, f"{name} must be true or false, not {value!r}")
+        sources.append(Source(entry["kind"], folder / entry["path"], switches))
     if not sources:
         raise CurationRefused(str(path), "names no [[sources]]")
     return sources

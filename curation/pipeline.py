@@ -51,7 +51,7 @@ def curate(config: Config, *, file: Path, notify: Callable[[Step], None]) -> Cur
         notify(curated.steps[-1])
 
     for source in config.sources:
-        read(connection, kind=source.kind, path=source.path, as_of=config.as_of)
+        read(connection, kind=source.kind, path=source.path, as_of=config.as_of, **source.switches)
         done(f"read {source.path.name}")
     archive = config.taxonomy.get("archive")
     if archive:

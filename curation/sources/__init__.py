@@ -9,7 +9,7 @@ from typing import Final
 
 from duckdb import DuckDBPyConnection as Connection
 
-from curation.sources import coco, gbif, inaturalist
+from curation.sources import camtrap, coco, gbif, inaturalist
 from curation.sources.darwin_core import define_functions, store
 from curation.sources.tabular import aliases, stage_parquet, whole
 from curation.tables import CurationRefused
@@ -43,18 +43,23 @@ def _crypticbio(connection: Connection, path: Path, _unpacked: Path) -> tuple[st
     return path.name, path.name
 
 
-_READERS: Final[dict[str, Callable[[Connection, Path, Path], tuple[str, str]]]] = {
+_READERS: Final[dict[str, Callable[..., tuple[str, str]]]] = {
     "gbif-archive": gbif.stage_archive,
     "gbif-csv": gbif.stage_csv,
     "gbif-parquet": gbif.stage_snapshot,
     "inaturalist": inaturalist.stage,
     "crypticbio": _crypticbio,
     "coco": coco.stage,
+    "camtrap-dp": camtrap.stage,
 }
 KINDS: Final = tuple(_READERS)
+SWITCHES: Final = {"camtrap-dp": {"blank", "human"}}
+"""The settings of a kind of source, true or false; false where they aren't given."""
 
 
-def read(connection: Connection, *, kind: str, path: Path, as_of: date | None = None) -> None:
+def read(
+    connection: Connection, *, kind: str, path: Path, as_of: date | None = None, **switches: bool
+) -> None:
     """Read a source into the tables, all of it or nothing, and keep all its photos.
 
     Days after `as_of` are left out. The address of a file beside the source is its path. Raises
@@ -64,7 +69,7 @@ def read(connection: Connection, *, kind: str, path: Path, as_of: date | None = 
         raise CurationRefused(path.name, f"unknown kind {kind}; there are {', '.join(KINDS)}")
     define_functions(connection)
     with whole(connection, path) as unpacked:
-        occurrences, media = _READERS[kind](connection, path, unpacked)
+        occurrences, media = _READERS[kind](connection, path, unpacked, **switches)
         store(connection, occurrences=occurrences, media=media, as_of=as_of)
         folder = path if path.is_dir() else path.parent
         connection.execute(

@@ -123,6 +123,7 @@ def stage_text(
     connection: Connection, table: str, path: Path, wanted: Names, *, required: Sequence[str] = (),
     delimiter: str = "\t", quote: str = "", skip: int = 1,
     columns: Sequence[str] = (), defaults: Mapping[str, str] = {},
+    missing: Sequence[str] = ("\\N", ""),
 ) -> None:  # fmt: skip
     """Read a text file, gzipped or not, into a table whose `rowid` has the file's order.
 
@@ -142,8 +143,8 @@ def stage_text(
     source = (
         f"read_csv({text(str(path))}, auto_detect = false, columns = {{{declared}}}, "
         f"header = false, skip = {skip:d}, delim = {text(delimiter)}, quote = {text(quote)}, "
-        f"escape = {text(quote)}, nullstr = ['\\N', ''], store_rejects = true, "
-        "max_line_size = 16000000)"
+        f"escape = {text(quote)}, nullstr = [{', '.join(map(text, missing))}], "
+        "store_rejects = true, max_line_size = 16000000)"
     )
     _stage(connection, table, path.name, source, present, wanted, required)
     # A line is reported by its number, since it may hold people's names.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -261,6 +263,94 @@ def coco(path: Path, names: list[str], images: list[tuple[int, int]]) -> Path:
     }
     path.write_text(json.dumps(content))
     return path
+
+
+DEPLOYMENT = {
+    "deploymentID": "d1",
+    "locationID": "l1",
+    "latitude": "52.5",
+    "longitude": "13.4",
+    "coordinateUncertainty": "100",
+    "deploymentStart": "2021-05-01T00:00:00+02:00",
+    "deploymentEnd": "2021-06-01T00:00:00+02:00",
+}
+
+
+def shot(media: str, second: int = 0, **more: str) -> dict[str, str]:
+    """A row of media.csv, in the first minute of a noon."""
+    return {
+        "mediaID": media,
+        "deploymentID": "d1",
+        "timestamp": f"2021-05-02T12:00:{second:02d}+02:00",
+        "filePath": f"https://example.org/{media}.jpg",
+        "filePublic": "true",
+        "fileMediatype": "image/jpeg",
+        **more,
+    }
+
+
+def sighting(media: str = "", kind: str = "animal", name: str = "", **more: str) -> dict[str, str]:
+    """A row of observations.csv: of a photo, or of the event of the seconds 30 to 39."""
+    return {
+        "deploymentID": "d1",
+        "mediaID": media,
+        "eventStart": "2021-05-02T10:00:30Z",
+        "eventEnd": "2021-05-02T10:00:39Z",
+        "observationLevel": "media" if media else "event",
+        "observationType": kind,
+        "scientificName": name,
+        "classificationMethod": "human",
+        **more,
+    }
+
+
+def camtrap(
+    folder: Path,
+    media: list[dict[str, str]],
+    observations: list[dict[str, str]],
+    deployments: list[dict[str, str]] | None = None,
+    **more: Any,
+) -> Path:
+    """Write a package of Camtrap DP 1.0 with columns that nobody asked for; `more` goes into its
+    datapackage.json.
+    """
+    folder.mkdir(parents=True)
+    observed = [
+        {"observationID": f"o{number}", "observationComments": 'a "note", long', **row}
+        for number, row in enumerate(observations)
+    ]
+    tables = {"deployments": deployments or [DEPLOYMENT], "media": media, "observations": observed}
+    for name, rows in tables.items():
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)))
+            writer.writeheader()
+            writer.writerows(rows)
+    schemas = "https://raw.githubusercontent.com/tdwg/camtrap-dp/1.0"
+    fox = {"kingdom": "Animalia", "class": "Mammalia", "vernacularNames": {"eng": "red fox"}}
+    package = {
+        "profile": f"{schemas}/camtrap-dp-profile.json",
+        "resources": [
+            {
+                "name": name,
+                "path": f"{name}.csv",
+                "profile": "tabular-data-resource",
+                "schema": f"{schemas}/{name}-table-schema.json",
+            }
+            for name in tables
+        ],
+        "contributors": [{"title": "Ann"}, {"title": "A Forest", "role": "rightsHolder"}],
+        "licenses": [
+            {"name": "CC0-1.0", "scope": "data"},
+            {"name": "CC-BY-4.0", "scope": "media"},
+        ],
+        "taxonomic": [
+            {"scientificName": "Vulpes vulpes", "taxonRank": "species", **fox},
+            {"scientificName": "Cervidae", "taxonRank": "family"},
+        ],
+        **more,
+    }
+    (folder / "datapackage.json").write_text(json.dumps(package))
+    return folder
 
 
 def backbone(folder: Path) -> Path:

@@ -330,6 +330,7 @@ def test_sources_that_cannot_be_read(connection, tmp_path):
         "inaturalist",
         "crypticbio",
         "coco",
+        "camtrap-dp",
     )
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.zip").write_bytes(b"PK no")
@@ -346,6 +347,7 @@ def test_sources_that_cannot_be_read(connection, tmp_path):
         ("inaturalist", "empty", "holds no observations.csv.gz"),
         ("coco", "bad.json", "isn't JSON"),
         ("coco", "none.json", "it has no images"),
+        ("camtrap-dp", "empty", "isn't a Camtrap DP's: .*datapackage.json"),
         ("zoo", "empty", "unknown kind zoo"),
     ):
         with pytest.raises(CurationRefused, match=part):
