@@ -15,6 +15,8 @@ from evaluation.leaderboard.selectors import BoardRuns
 from evaluation.runs.models import Run
 from evaluation.scoring.measures import HEADLINES, mean_title, parse_measure
 
+#: The tasks, as pages call them.
+TASKS: Final[dict[str, str]] = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
 #: The table of every measure over all queries, beside those of `GROUPINGS`.
 MEASURES: Final = "measures"
 VIEWS: Final = {**GROUPINGS, MEASURES: "Every measure"}
@@ -63,14 +65,7 @@ class Choice:
 
     def shows(self, run: Run) -> bool:
         """Whether a run passes the filters."""
-        if self.method and run.kind != self.method:
-            return False
-        if self.weights and run.open_weights is not (self.weights == "open"):
-            return False
-        if not self.size:
-            return True
-        _, least, limit = SIZES[self.size]
-        return run.parameters is not None and least <= run.parameters < limit
+        return all(getattr(self, name) in ("", value) for name, value in traits(run).items())
 
     @property
     def fields(self) -> list[tuple[str, str]]:
@@ -117,6 +112,31 @@ class Choice:
         if self.view == MEASURES:
             return f"Every measure, {queries}"
         return f"{mean_title(self.measure, self.task)} {VIEWS[self.view].lower()}, {queries}"
+
+
+def traits(run: Run) -> dict[str, str]:
+    """What the filters look at in a run, by their names; empty where it doesn't state it."""
+    size = ""
+    if run.parameters is not None:
+        sizes = SIZES.items()
+        size = next(key for key, (_, least, limit) in sizes if least <= run.parameters < limit)
+    weights = {True: "open", False: "closed", None: ""}
+    return {"method": run.kind, "size": size, "weights": weights[run.open_weights]}
+
+
+def filters(choice: Choice, runs: Iterable[Run]) -> list[tuple[str, str, str, list[Any]]]:
+    """The filters by which the runs differ: name in the address, title, chosen value, options."""
+    competing = [run for run in runs if run.kind != Run.Kind.BEST]
+    kinds = {run.kind for run in competing}
+    sizes = [(key, title) for key, (title, *_) in SIZES.items()]
+    shown: list[tuple[str, str, str, list[Any]]] = [
+        ("method", "Method", choice.method, [pair for pair in Run.Kind.choices if pair[0] in kinds])
+    ]
+    if any(run.parameters is not None for run in competing):
+        shown.append(("size", "Size", choice.size, sizes))
+    if any(run.open_weights is not None for run in competing):
+        shown.append(("weights", "Weights", choice.weights, [*WEIGHTS.items()]))
+    return [each for each in shown if each[2] or len(each[3]) > 1]
 
 
 def read_choice(parameters: QueryDict) -> Choice:

@@ -19,11 +19,11 @@ from evaluation.leaderboard.board import GROUPINGS, VAL
 from evaluation.leaderboard.board_charts import board_charts
 from evaluation.leaderboard.choice import (
     MEASURES,
-    SIZES,
+    TASKS,
     VIEWS,
-    WEIGHTS,
     Choice,
     VisibleMeasure,
+    filters,
     measure_options,
     read_choice,
     visible_choice,
@@ -43,7 +43,6 @@ from releases.access import other_versions
 from releases.making.services import board_close
 from releases.models import Release
 
-TASK_TABS: Final[dict[str, str]] = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
 ANALYSIS_TAB: Final = "Analysis"
 #: Releases that the page of one without runs names.
 OTHERS: Final = 10
@@ -63,7 +62,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
         "release": release,
         "benchmarks": benchmarks_shown(request.user),
         "choice": choice,
-        "tabs": board_tabs(request.user, release, choice, TASK_TABS[choice.task]),
+        "tabs": board_tabs(request.user, release, choice, TASKS[choice.task]),
         "may_compute": at_least(request.user, Role.ADMIN),
         "may_evaluate": at_least(request.user, Role.REVIEWER),
         "baselines_job": jobs_visible_to(request.user).filter(pk=job.pk).first() if job else None,
@@ -158,7 +157,7 @@ def board_tabs(user: Any, release: Release, choice: Choice, current: str) -> lis
                 task=task, split=choice.split, measure=HEADLINES[task][0], view=choice.view
             ).address(),
         )
-        for task, title in TASK_TABS.items()
+        for task, title in TASKS.items()
     ]
     usual = Choice(task=choice.task, split=choice.split, measure=HEADLINES[choice.task][0])
     address = reverse("leaderboard-analysis", args=[release.pk]) + usual.address()
@@ -187,32 +186,17 @@ def _board(choice: Choice, seen: VisibleMeasure, runs: BoardRuns, user: Any) -> 
             (key, mean_title(key, choice.task)) for key in dict.fromkeys((*columns, choice.measure))
         ],
         "usual_columns_address": choice.address(columns=(), sort="", descending=True),
-        "filters": _filters(choice, runs),
+        "filters": filters(choice, runs.runs.values()),
         "two_stages": any(row.run.first_stage_id for row in table.rows),
         "no_test": list(runs.splits) == [VAL],
         "too_few": TOO_FEW_SENTENCE,
     }
 
 
-def _filters(choice: Choice, runs: BoardRuns) -> list[tuple[str, str, str, list[Any]]]:
-    """The filters by which the runs differ: name in the address, title, chosen value, options."""
-    competing = [run for run in runs.runs.values() if run.kind != Run.Kind.BEST]
-    kinds = {run.kind for run in competing}
-    sizes = [(key, title) for key, (title, *_) in SIZES.items()]
-    filters: list[tuple[str, str, str, list[Any]]] = [
-        ("method", "Method", choice.method, [pair for pair in Run.Kind.choices if pair[0] in kinds])
-    ]
-    if any(run.parameters is not None for run in competing):
-        filters.append(("size", "Size", choice.size, sizes))
-    if any(run.open_weights is not None for run in competing):
-        filters.append(("weights", "Weights", choice.weights, [*WEIGHTS.items()]))
-    return [each for each in filters if each[2] or len(each[3]) > 1]
-
-
 @login_required
 @require_safe
 def leaderboard_export(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
-    """The published runs as CSV, JSON, LaTeX or one web page."""
+    """The published runs as CSV, JSON, LaTeX, one web page or the archive of a website."""
     require_evaluator(request.user)
     return export_response(pk, extension)
 
@@ -223,11 +207,11 @@ def export_response(pk: int, extension: str) -> HttpResponse:
     if extension not in CONTENT_TYPES:
         raise Http404("There is no such export.")
     try:
-        text = export(release, extension)
+        content = export(release, extension)
     except NoSnapshot as error:
         raise Http404(str(error)) from error
     return HttpResponse(
-        text,
+        content,
         content_type=CONTENT_TYPES[extension],
         headers={"Content-Disposition": f'attachment; filename="{file_name(release, extension)}"'},
     )
