@@ -32,7 +32,8 @@ class LeaderboardView(RunView):
         },
     )
     def get(self, request: Request, pk: int, extension: str) -> HttpResponse:
-        """The published runs, as CSV, JSON, LaTeX tables (tex) or one web page (html)."""
+        """The published runs, as CSV, JSON, LaTeX tables (tex), one web page (html) or the
+        archive of a website for any server (zip)."""
         return export_response(pk, extension)
 
 

@@ -1,32 +1,30 @@
-"""A release's leaderboard as CSV, JSON, LaTeX and one web page: published runs only, both tasks."""
+"""A release's leaderboard as CSV, JSON, LaTeX, one web page and a website: published runs only."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from django.contrib.staticfiles import finders
-from django.template.loader import render_to_string
-from django.utils.safestring import mark_safe
-
+from core.files import atomic_directory
 from evaluation.leaderboard import certified, statistics
-from evaluation.leaderboard.board import ALL, BOTH, SPLITS, TEST, VAL, Subset
-from evaluation.leaderboard.board_charts import board_charts
-from evaluation.leaderboard.choice import Choice
+from evaluation.leaderboard.board import ALL, BOTH, TEST, VAL, Subset
 from evaluation.leaderboard.latex import leaderboard_tex
 from evaluation.leaderboard.selectors import BoardRuns, published_runs
-from evaluation.leaderboard.table import leaderboard_table
+from evaluation.leaderboard.website import leaderboard_html, website_files
 from evaluation.runs.computation import gflops_per_query
 from evaluation.runs.models import Run
 from evaluation.runs.services import CARD_FIELDS
 from evaluation.scoring.hidden_labels import PRIVATE, PUBLIC
-from evaluation.scoring.measures import HEADLINES, mean_title, parse_measure
+from evaluation.scoring.measures import HEADLINES, parse_measure
 from evaluation.scoring.missing import has_range
 from releases.formats.writing import spreadsheet_text
+from releases.making.files import write_archive
 from releases.models import Release
 
 CONTENT_TYPES: Final = {
@@ -34,12 +32,8 @@ CONTENT_TYPES: Final = {
     "json": "application/json",
     "html": "text/html; charset=utf-8",
     "tex": "application/x-tex; charset=utf-8",
+    "zip": "application/zip",
 }
-#: What the page is styled with; it must stay readable alone.
-STYLES: Final = ("css/base.css", "css/components.css", "css/tables.css", "css/leaderboard.css")
-SCRIPTS: Final = ("js/board-sort.js", "js/charts.js")
-#: What draws the charts.
-VEGA: Final = "js/vega.mjs"
 CARD: Final = tuple(name for name in CARD_FIELDS if name != "name")
 
 
@@ -63,18 +57,45 @@ def file_name(release: Release, extension: str) -> str:
     return f"{release.slug}-leaderboard.{extension}"
 
 
-def export(release: Release, extension: str) -> str:
-    """The text of an export: "csv", "json", "html" or "tex".
+def export(release: Release, extension: str) -> str | bytes:
+    """An export: the text of "csv", "json", "html" or "tex", or the bytes of "zip".
 
     KeyError: another extension. NoSnapshot: the release has nothing to score on.
     """
-    writers = {
+    writers: Mapping[str, Callable[[Release], str | bytes]] = {
         "csv": leaderboard_csv,
         "json": leaderboard_json,
         "html": leaderboard_html,
         "tex": leaderboard_tex,
+        "zip": website_archive,
     }
     return writers[extension](release)
+
+
+def website_write(release: Release, directory: Path, *, replace: bool = False) -> list[str]:
+    """Write the leaderboard as a folder that any static server, or none, can show, with its tables
+    as CSV and JSON; returns the names of the files. With `replace` the folder may hold such files.
+
+    NoSnapshot: see `export`. TargetRefused: the folder holds other things. OSError.
+    """
+    tables = {
+        "leaderboard.csv": leaderboard_csv(release),
+        "leaderboard.json": leaderboard_json(release),
+    }
+    files = website_files(release, tables)
+    with atomic_directory(directory, replace=replace, replaceable=files) as folder:
+        for name, content in files.items():
+            (folder / name).write_text(content, encoding="utf-8", newline="")
+    return sorted(files)
+
+
+def website_archive(release: Release) -> bytes:
+    """The folder of `website_write` in a ZIP archive. NoSnapshot: see `export`."""
+    root = Path(file_name(release, "zip")).stem
+    with TemporaryDirectory() as place:
+        folder, archive = Path(place) / root, Path(place) / "archive.zip"
+        write_archive(archive, folder, website_write(release, folder), root=root)
+        return archive.read_bytes()
 
 
 def leaderboard_csv(release: Release) -> str:
@@ -181,47 +202,6 @@ def leaderboard_json(release: Release) -> str:
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-def leaderboard_html(release: Release) -> str:
-    """One file that shows the tables and charts by itself, without a server or a connection.
-
-    NoSnapshot: see `export`.
-    """
-    tasks = []
-    for task, title in ((Run.Task.FULL, "Full ranking"), (Run.Task.RERANK, "Re-ranking")):
-        runs = published_runs(release, task)
-        splits = [
-            _split_section(runs, split)
-            for split in runs.splits
-            if split != BOTH and runs.board(split).runs
-        ]
-        tasks.append({"task": task, "title": title, "splits": splits})
-    context = {
-        "release": release,
-        "tasks": tasks,
-        "any_runs": any(task["splits"] for task in tasks),
-        "styles": mark_safe("\n".join(_asset(name) for name in STYLES)),
-        # Nothing in it may end the element that it stands in.
-        "vega": mark_safe(_asset(VEGA).replace("</script", "<\\/script")),
-        "scripts": mark_safe("\n".join(_asset(name) for name in SCRIPTS)),
-    }
-    return render_to_string("evaluation/leaderboard_export.html", context)
-
-
-def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
-    measure = runs.main_measures(split)[0]
-    choice = Choice(task=runs.task, split=split, measure=measure)
-    tables = [leaderboard_table(replace(choice, view=view), runs) for view in runs.groupings(split)]
-    return {
-        "split": split,
-        "labels_hidden": runs.labels_hidden(split),
-        "title": SPLITS[split],
-        "choice": choice,
-        "measure_title": mean_title(measure, runs.task),
-        "tables": tables,
-        **board_charts(choice, runs, tables[0]),
-    }
-
-
 def _records(runs: BoardRuns) -> Iterator[Record]:
     for split in sorted(runs.splits, key=(VAL, TEST, BOTH, PUBLIC, PRIVATE).index):
         board = runs.board(split)
@@ -263,12 +243,3 @@ def _description(run: Run, release: Release) -> dict[str, Any]:
         **{name: getattr(run, name) for name in CARD},
         "gflops_per_query": gflops_per_query(run, release),
     }
-
-
-def _asset(name: str) -> str:
-    """The text of a style sheet or script; FileNotFoundError without it."""
-    path = finders.find(name)
-    if path is None:
-        raise FileNotFoundError(f"{name} is not among the static files.")
-    with open(path, encoding="utf-8") as file:
-        return file.read()

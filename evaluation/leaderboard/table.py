@@ -19,7 +19,7 @@ from evaluation.leaderboard.board import (
     printed_span,
 )
 from evaluation.leaderboard.certified import Unknown
-from evaluation.leaderboard.choice import MEASURES, Choice
+from evaluation.leaderboard.choice import MEASURES, Choice, traits
 from evaluation.leaderboard.selectors import FEWEST_JUDGED, JUDGED, BoardRuns, version_board
 from evaluation.runs.models import Run
 from evaluation.scoring.hidden_labels import PRIVATE, PUBLIC
@@ -78,6 +78,11 @@ class Row:
     """Its place on the public half of the test split, in a table of the private half; else None."""
     few_judged: bool
     """Whether fewer than FEWEST_JUDGED of its first 10 images were judged, over all queries."""
+
+    @property
+    def traits(self) -> dict[str, str]:
+        """What the filters look at, by their names."""
+        return traits(self.run)
 
     @property
     def moved(self) -> str:

@@ -10,9 +10,10 @@ import pytest
 
 from evaluation.leaderboard.board_charts import board_charts
 from evaluation.leaderboard.choice import Choice
-from evaluation.leaderboard.export import leaderboard_csv, leaderboard_html, leaderboard_json
+from evaluation.leaderboard.export import leaderboard_csv, leaderboard_json
 from evaluation.leaderboard.selectors import published_runs
 from evaluation.leaderboard.table import leaderboard_table
+from evaluation.leaderboard.website import leaderboard_html
 from evaluation.runs.computation import gflops_per_query
 from evaluation.runs.models import Run
 from evaluation.runs.services import run_publish

@@ -245,7 +245,7 @@ def first_addresses() -> Iterator[str]:
         yield f"/releases/1/analysis/?{shown}"
         yield f"/runs/1/?{shown}&release=2"
         yield f"/runs/compare/?a=1&b=7&{shown}"
-    for release, extension in product((1, 2), ("csv", "json", "html", "tex")):
+    for release, extension in product((1, 2), ("csv", "json", "html", "tex", "zip")):
         yield f"/releases/{release}/leaderboard.{extension}"
 
 

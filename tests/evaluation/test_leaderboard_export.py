@@ -5,12 +5,17 @@ from __future__ import annotations
 import io
 import json
 import re
+import zipfile
 from collections.abc import Callable
+from copy import copy
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pandas as pd
 import pytest
+from django.core.management import CommandError, call_command
 
+from evaluation.leaderboard.website import leaderboard_html
 from evaluation.runs.services import run_publish
 from releases.models import Release
 from tests.evaluation.runs import scored_run
@@ -97,12 +102,17 @@ class Addresses(HTMLParser):
     def __init__(self):
         super().__init__()
         self.fetched = []
+        self.links = []
+        self.ids = set()
         self.tags = []
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
         shown = dict(attributes)
-        if tag != "a":
+        self.ids.add(shown.get("id"))
+        if tag == "a":
+            self.links.append(shown["href"])
+        else:
             self.fetched += [shown[name] for name in ("src", "href", "action") if shown.get(name)]
 
 
@@ -118,6 +128,71 @@ def test_the_web_page_stands_alone(board):
     assert page.tags.count("script") == 2 + len(specifications(text))
     assert len(drawings(text)) >= 3
     assert "/releases/" not in text
+
+
+@pytest.fixture
+def website(release: Release, tmp_path: Path) -> dict[str, str]:
+    """The texts of the files that the command writes, by name."""
+    call_command("export_board", str(release), str(tmp_path), verbosity=0)
+    return {path.name: path.read_text() for path in tmp_path.iterdir()}
+
+
+def test_the_website_is_a_folder_whose_links_stay_in_it(website, board):
+    page = Addresses()
+    page.feed(website["index.html"])
+    assert set(page.fetched) == {"data:,", "board.css", "board.js", "vega.js"}
+    sections = {f"#full-{split}" for split in ("test", "val")}
+    assert set(page.links) == sections | {"leaderboard.csv", "leaderboard.json"}
+    assert {link[1:] for link in sections} <= page.ids
+    assert not re.search(r"@import|url\(|csrf|/login", website["index.html"] + website["board.css"])
+    assert {*page.fetched, *page.links} - sections - {"data:,"} == website.keys() - {"index.html"}
+    for kind in ("csv", "json"):
+        assert website[f"leaderboard.{kind}"] == board(kind)
+    assert not [name for name, text in website.items() if "a secret method" in text]
+
+
+def test_the_archive_of_the_website_holds_what_the_command_writes(website, release, world):
+    address = f"/releases/{release.pk}/leaderboard.zip"
+    for answer in (
+        world.client("researcher").get(address),
+        world.api("researcher").get(f"/api{address}"),
+    ):
+        archive = zipfile.ZipFile(io.BytesIO(answer.content))
+        root = "toy-quoted-v1-leaderboard/"
+        assert website == {
+            name.removeprefix(root): archive.read(name).decode() for name in archive.namelist()
+        }
+
+
+def test_the_command_replaces_a_website_alone(release, tmp_path):
+    folder = tmp_path / "board"
+    for options in ([], ["--force"]):
+        call_command("export_board", str(release), str(folder), *options, verbosity=0)
+    with pytest.raises(CommandError, match="is not empty"):
+        call_command("export_board", str(release), str(folder))
+    (folder / "mine.txt").touch()
+    with pytest.raises(CommandError, match=r"holds 'mine\.txt'"):
+        call_command("export_board", str(release), str(folder), "--force")
+    with pytest.raises(CommandError, match="There is no release"):
+        call_command("export_board", "Nothing", str(tmp_path / "other"))
+
+
+def test_the_page_names_the_files_that_its_readers_may_have(release, settings):
+    settings.SITE_URL = "https://annotate.example.org/"
+    release = copy(release)
+    whole, opened = ({"name": f"{name}.zip", "sha256": name * 8} for name in ("whole", "open"))
+    release.archive = {**whole, "open": opened}
+    release.file_list = [{"name": "attribution.csv"}]
+    page = Addresses()
+    page.feed(leaderboard_html(release))
+    address = f"https://annotate.example.org/releases/{release.pk}/"
+    assert {address, f"{address}files/attribution.csv"} <= set(page.links)
+    for hidden, shown in ((False, whole), (True, opened)):
+        release.test_labels = "hidden" if hidden else "public"
+        text = leaderboard_html(release)
+        assert [one["sha256"] in text for one in (whole, opened)] == [not hidden, hidden]
+        assert shown["name"] in text
+        assert ("relevant images" in text.split("</h1>")[1].split("</p>")[0]) is not hidden
 
 
 def test_the_api_gives_the_same(release, board, world):
