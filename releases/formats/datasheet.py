@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import floor
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import jinja2
 import numpy as np
@@ -46,6 +46,8 @@ from releases.snapshot.figures import (
 from releases.snapshot.licenses import UNKNOWN, License, license_of
 from releases.snapshot.release_certificate import ReleaseCertificate, release_certificate
 from releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
+
+DATASHEET_FILE: Final = "DATASHEET.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ class Facts:
 def write(snapshot: Snapshot, files: Files) -> None:
     """Write the datasheet, and the list of what was left open where anything was."""
     # A lazy iterator, since the facts are computed only where the file is to be written.
-    files.text("DATASHEET.md", map(datasheet, [snapshot]))
+    files.text(DATASHEET_FILE, map(datasheet, [snapshot]))
     left_open = [
         (query.query_id, query.left_open, spreadsheet_text(query.completion_reason))
         for query in snapshot.queries.values()

@@ -23,7 +23,8 @@ the folder of a configuration whose files may all be withheld has WITHHELD.md as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -36,7 +37,6 @@ from releases.formats.parquet import (
     Row,
     allowed_bytes,
     batches_of,
-    card_lines,
     image_schema,
     write_batches,
     write_images,
@@ -191,13 +191,66 @@ def _write_image_files(snapshot: Snapshot, files: Files) -> set[int]:
     return refused
 
 
+def card_lines(
+    title: str, configurations: Mapping[str, Sequence[str]], default: str = ""
+) -> list[str]:
+    """The front matter of a data card: each configuration with the lines that say where its files
+    are."""
+    # JSON texts are YAML texts too, whatever stands in them.
+    lines = [
+        "---",
+        f"pretty_name: {json.dumps(title, ensure_ascii=False)}",
+        "license: other",
+        "license_name: see-attribution-of-each-image",
+        "tags:",
+        "- image-retrieval",
+        "- text-to-image-retrieval",
+        "- biodiversity",
+    ]
+    if configurations:
+        lines.append("configs:")
+    for name, where in configurations.items():
+        lines += [f"- config_name: {name}", *where]
+        lines += ["  default: true"] if name == default else []
+    return [*lines, "---"]
+
+
+def _front_matter(
+    title: str, configurations: Mapping[str, Sequence[str]], *, images: bool
+) -> list[str]:
+    """`card_lines`; `images`: whether the release was made with them."""
+    default = next(iter(configurations), "")
+    if images and "rerank" in configurations:
+        default = "rerank"
+    return [*card_lines(title, configurations, default), ""]
+
+
+def repository_front_matter(title: str, names: Collection[str], *, images: bool) -> list[str]:
+    """The front matter of a card beside the release's files, of which `names` are there.
+
+    Each configuration names its files: otherwise `datasets` takes the most frequent kind of file
+    for that of all configurations, and most are no Parquet.
+    """
+    configurations = {}
+    for name in _ABOUT:
+        folder = f"{FOLDER}/{name}/data/"
+        splits = {file.removeprefix(folder).split("-")[0]: None
+                  for file in names if file.startswith(folder)}  # fmt: skip
+        if splits:
+            configurations[name] = ["  data_files:"] + [
+                line
+                for split in splits
+                for line in (f"  - split: {split}", f"    path: {folder}{split}-*.parquet")
+            ]
+    return _front_matter(title, configurations, images=images)
+
+
 def _card(snapshot: Snapshot, files: Files, refused: set[int]) -> Iterator[str]:
     header = snapshot.header
-    configurations = [name for name in _ABOUT if files.below(f"{FOLDER}/{name}")]
+    configurations = {
+        name: [f"  data_dir: {name}"] for name in _ABOUT if files.below(f"{FOLDER}/{name}")
+    }
     queries = snapshot.queries.values()
-    default = next(iter(configurations), "")
-    if header.include_images and "rerank" in configurations:
-        default = "rerank"
     counts = ", ".join(
         f"{sum(query.split == split for query in queries)} {word}"
         for split, word in (("val", "validation"), ("test", "test"))
@@ -208,11 +261,10 @@ def _card(snapshot: Snapshot, files: Files, refused: set[int]) -> Iterator[str]:
             " and grade (3 definitely, 2 partly, 1 mostly not, 0 definitely not; 1 or 0 in queries "
             "without grades)"
         )
-    title = plain(f"{header.name} v{header.version}")
+    title = f"{header.name} v{header.version}"
     lines = [
-        *card_lines(header, configurations, default),
-        "",
-        f"# {title}",
+        *_front_matter(title, configurations, images=header.include_images),
+        f"# {plain(title)}",
         "",
         "A benchmark of text-to-image retrieval: "
         f"{counted(len(queries), 'query', 'queries')} ({counts}), judged by people over "

@@ -26,11 +26,11 @@ import pyarrow.parquet as pq
 from django.utils.text import slugify
 
 from releases.formats.base import Files
+from releases.formats.huggingface import card_lines
 from releases.formats.parquet import (
     Row,
     allowed_bytes,
     batches_of,
-    card_lines,
     image_schema,
     write_batches,
     write_images,
@@ -188,10 +188,15 @@ def _task(header: Header, splits: list[str]) -> str:
 
 def _card(snapshot: Snapshot, files: Files, images: int) -> Iterator[str]:
     header, splits = snapshot.header, _scored_splits(files)
-    folders = [name for name in ("corpus", "query", "qrels") if files.below(f"{FOLDER}/{name}")]
-    yield "\n".join(card_lines(header, folders))
+    title = f"{header.name} v{header.version}"
+    configurations = {
+        name: [f"  data_dir: {name}"]
+        for name in ("corpus", "query", "qrels")
+        if files.below(f"{FOLDER}/{name}")
+    }
+    yield "\n".join(card_lines(title, configurations))
     yield (
-        f"\n\n# {plain(f'{header.name} v{header.version}')} for MTEB\n\n"
+        f"\n\n# {plain(title)} for MTEB\n\n"
         f"A task of text-to-image retrieval for mteb 2: {counted(images, 'image', 'images')}, and "
         f"{counted(len(snapshot.queries), 'query', 'queries')} that people judged them for. "
     )

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from releases.formats.base import Files, ImageFiles
 from releases.snapshot.licenses import license_of
-from releases.snapshot.snapshot import ROWS_AT_A_TIME, Header
+from releases.snapshot.snapshot import ROWS_AT_A_TIME
 
 #: As recommended for data sets of images: 100 in a row group, files of about half a gigabyte.
 ROWS_A_GROUP: Final = 100
@@ -24,27 +24,6 @@ _IMAGE: Final = pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa
 
 #: An image's bytes, if it may be passed on and is here; its path; and the other columns.
 Row = tuple[bytes | None, str, tuple[Any, ...]]
-
-
-def card_lines(header: Header, configurations: list[str], default: str = "") -> list[str]:
-    """The front matter of a data card; a configuration is the folder of its name."""
-    # JSON texts are YAML texts too, whatever stands in them.
-    lines = [
-        "---",
-        f"pretty_name: {json.dumps(f'{header.name} v{header.version}', ensure_ascii=False)}",
-        "license: other",
-        "license_name: see-attribution-of-each-image",
-        "tags:",
-        "- image-retrieval",
-        "- text-to-image-retrieval",
-        "- biodiversity",
-    ]
-    if configurations:
-        lines.append("configs:")
-    for name in configurations:
-        lines += [f"- config_name: {name}", f"  data_dir: {name}"]
-        lines += ["  default: true"] if name == default else []
-    return [*lines, "---"]
 
 
 def write_batches(

@@ -1,9 +1,10 @@
-"""`manage.py import_benchmark DIR`."""
+"""`manage.py import_benchmark DIR`, or hf:ORG/NAME."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.core.management.base import CommandError
 from core.commands import ServiceCommand
 from core.commands.progress import Progress
 from core.storage import shown
+from releases.hub import SCHEME, benchmark_fetched
 from releases.importing.services import (
     NO_IMAGES,
     benchmark_import,
@@ -32,14 +34,18 @@ class Command(ServiceCommand):
         "and inquire_rerank/val.csv and test.csv, as releases made here do, the judged images that "
         "aren't relevant and the fixed lists for re-ranking are taken too. Or in BEIR's layout: "
         "queries.jsonl, qrels/validation.tsv (or dev.tsv), qrels/test.tsv and, if there is one, "
-        "corpus.jsonl, where every id is a whole number. Extras read other layouts. Runs are "
+        "corpus.jsonl, where every id is a whole number. Extras read other layouts. "
+        "hf:org/name instead of DIR is a data set of the Hugging Face Hub, such as publish_release "
+        "makes, and hf:org/name@revision an earlier state of it. Runs are "
         "scored on it as on a release made here. Whatever is wrong is named by file, line and "
         "field, and nothing is written. A name that was imported before gets its next version."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("directory", type=Path, metavar="DIR")
-        parser.add_argument("--name", default="", help="by default the directory's name")
+        parser.add_argument("directory", metavar="DIR")
+        parser.add_argument(
+            "--name", default="", help="by default the name of the directory, or that on the Hub"
+        )
         parser.add_argument(
             "--images",
             metavar="DIR",
@@ -80,8 +86,19 @@ class Command(ServiceCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        place = str(options["directory"])
+        with ExitStack() as stack:
+            if not place.startswith(SCHEME):
+                directory = Path(place)
+            elif options["background"]:
+                raise CommandError("What is on the Hub is imported without --background.")
+            else:
+                directory = stack.enter_context(benchmark_fetched(place.removeprefix(SCHEME)))
+            self._begin(directory, options)
+
+    def _begin(self, directory: Path, options: dict[str, Any]) -> None:
         arguments = {
-            "directory": options["directory"],
+            "directory": directory,
             "name": options["name"],
             "images": _folder(options["images"]),
             "use_corpus": options["images"] != NO_IMAGES,
