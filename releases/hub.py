@@ -219,9 +219,9 @@ def _sentence(error: BaseException, repository: str, revision: str) -> str:
     while (cause := causes[-1].__cause__) is not None:
         causes.append(cause)
     answer = next((one for one in causes if isinstance(one, HfHubHTTPError)), None)
-    where, again = constants.ENDPOINT, "Run the command again; what arrived stays."
+    where, why = constants.ENDPOINT, _line(answer or causes[-1])
     if answer is None:
-        return f"{where} can't be reached, or broke off: {_line(causes[-1])}. {again}"
+        return f"{where} can't be reached, or broke off: {why}. Run the command again."
     status = answer.response.status_code
     if isinstance(answer, RevisionNotFoundError):
         return f"{repository} on {where} has no revision {revision!r}."
@@ -234,7 +234,7 @@ def _sentence(error: BaseException, repository: str, revision: str) -> str:
         return f"Your token isn't allowed to do that with {repository} on {where}."
     if status == 404:
         return f"{where} has no data set {repository}, or your token may not see it."
-    return f"{where} answered with status {status}: {_line(answer)}."
+    return f"{where} answered with status {status}: {why}."
 
 
 def _line(error: BaseException) -> str:

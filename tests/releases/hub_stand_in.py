@@ -1,6 +1,6 @@
 """A stand-in of the Hugging Face Hub: the HTTP calls by which huggingface_hub makes a data set,
-commits to it, lists it and fetches it, and those by which hf_xet stores large files
-(https://huggingface.co/docs/xet)."""
+commits to it, lists it and fetches it, and those that store large files, by hf_xet
+(https://huggingface.co/docs/xet) or, without it, as Git LFS does."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class Hub:
     """The body of each request that was carried out, and what large files were sent."""
     status: int = 0
     """Instead of any other answer."""
-    commits_left: int = 1000
-    """Then each connection is cut."""
+    steps_left: int = 1000
+    """Commits, and files by LFS; then each connection is cut."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
     large: dict[str, bytes] = field(default_factory=dict)
     """SHA-256 -> bytes."""
     chunks: dict[str, list[bytes]] = field(default_factory=dict)
@@ -144,15 +145,21 @@ class _Handler(BaseHTTPRequestHandler):
                 hub.take_shard(body)
                 self._json({"result": 1})
             case ["api", "datasets", org, name, "commit", "main"]:
-                if hub.commits_left:
-                    hub.commits_left -= 1
-                    hub.received.append(body)
+                if self._may_go_on(body):
                     self._commit(hub.files[f"{org}/{name}"], body)
                     url = f"{hub.address}/datasets/{org}/{name}/commit/1"
                     self._json({"commitUrl": url, "commitOid": "1" * 40, "success": True})
-                else:
-                    self.close_connection = True
-                    self.connection.shutdown(socket.SHUT_RDWR)
+            case ["datasets", _, _, "info", "lfs", "objects", "batch"]:
+                objects = json.loads(body)["objects"]
+                for one in objects:
+                    if one["oid"] not in hub.large:
+                        one["actions"] = {"upload": {"href": f"{hub.address}/lfs/{one['oid']}"}}
+                self._json({"objects": objects})
+            case ["lfs", sha256]:
+                if self._may_go_on(body):
+                    assert sha256 == hashlib.sha256(body).hexdigest()
+                    hub.large[sha256] = body
+                    self._json({})
             case ["api", "datasets", org, name, "tree", *_] if f"{org}/{name}" in hub.files:
                 self._json([_listed(one) for one in sorted(hub.files[f"{org}/{name}"].items())])
             case ["api", "datasets", org, name, *_] if f"{org}/{name}" in hub.files:
@@ -164,6 +171,17 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json({"error": "not found"}, status=404)
 
     do_HEAD = do_POST = do_PUT = do_GET
+
+    def _may_go_on(self, body: bytes) -> bool:
+        """Count a step, or cut the connection."""
+        with self.hub.lock:
+            may = self.hub.steps_left > 0
+            self.hub.steps_left -= 1
+            self.hub.received += [body] * may
+        if not may:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+        return may
 
     def _mode(self, path: str, files: dict[str, bytes]) -> dict[str, Any]:
         large = path.endswith(LARGE)

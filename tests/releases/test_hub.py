@@ -151,11 +151,11 @@ def test_what_was_cut_short_goes_on_and_nothing_is_sent_twice(
 ) -> None:
     # Of 20 files.
     monkeypatch.setattr(_upload_pipeline, "INITIAL_COMMIT_SIZE_INDEX", 0)
-    hub.commits_left = 1
+    hub.steps_left = 1
     with pytest.raises(CommandError, match=r"can't be reached, or broke off: .*\. Run the command"):
         publish()
     assert len(hub.committed) == 20
-    hub.commits_left = 100
+    hub.steps_left = 100
     count = len(entries(release, "open")) + 1
     assert f"{count - 20} files sent, 20 there already, 0 removed" in publish()
     assert sorted(hub.committed) == sorted(set(hub.files[NAME]) - {".gitattributes"})
@@ -165,6 +165,22 @@ def test_what_was_cut_short_goes_on_and_nothing_is_sent_twice(
     hub.files[NAME]["DATASHEET.md"] = b"of v0"
     assert f"1 file sent, {count - 1} there already, 1 removed" in publish()
     assert len(hub.committed) == count + 1 == len(hub.files[NAME])
+
+
+@pytest.mark.filterwarnings("ignore:Use .content:DeprecationWarning")
+def test_without_hf_xet_large_files_arent_sent_twice_either(
+    release: Release, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    hub.steps_left = 3
+    with pytest.raises(CommandError, match=r"can't be reached, or broke off: .*\. Run the command"):
+        publish()
+    assert (len(hub.large), hub.committed) == (3, [])
+    first = list(hub.large.values())
+    hub.steps_left = 100
+    assert " 0 there already" in publish()
+    assert [hub.received.count(data) for data in first] == [1, 1, 1]
+    assert set(hub.files[NAME]) == {".gitattributes", "README.md", *entries(release, "open")}
 
 
 def test_who_sees_a_repository_that_is_there_doesnt_change(release: Release, hub: Hub) -> None:
