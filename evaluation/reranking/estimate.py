@@ -40,7 +40,7 @@ class Estimate:
     cost: float | None = None
     """US dollars for the requests; None without prices."""
     minutes: float | None = None
-    """The least, by the limit of requests; None without a limit."""
+    """The least, by the limit of requests or the pace so far; None where neither is known."""
 
 
 def rerank_estimate(choice: RerankChoice) -> Estimate:

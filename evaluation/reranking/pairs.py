@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -67,25 +67,37 @@ def questions_of(
 ) -> tuple[list[Question], dict[Pair, str]]:
     """The questions about pairs, and for pairs without a question the reason; at most three SQL
     queries."""
-    images = Image.objects.filter(pk__in={image_id for _, image_id in pairs})
-    sendable = {
-        image.pk: SentImage(ImageRef.of(image), image.width, image.height, setup.max_side)
-        for image in images.only("sha256", "root_id", "file_name", "width", "height")
+    images, refused = images_to_send({image_id for _, image_id in pairs}, side=setup.max_side)
+    prompts = {query_id: prompt_for(texts[query_id], setup.prompt) for query_id, _ in pairs}
+    questions = [
+        Question(query_id, image_id, prompts[query_id], images[image_id])
+        for query_id, image_id in pairs
+        if image_id in images
+    ]
+    return questions, {pair: refused[pair[1]] for pair in pairs if pair[1] in refused}
+
+
+def images_to_send(
+    image_ids: Collection[int], *, side: int
+) -> tuple[dict[int, SentImage], dict[int, str]]:
+    """Images as they are sent, no longer than `side`, by id, and for those that are not sent the
+    reason; at most three SQL queries."""
+    rows = Image.objects.filter(pk__in=image_ids)
+    withdrawn = set(rows.filter(is_withdrawn()).values_list("pk", flat=True))
+    images = {
+        image.pk: SentImage(ImageRef.of(image), image.width, image.height, side)
+        for image in rows.only("sha256", "root_id", "file_name", "width", "height")
+        if image.pk not in withdrawn
     }
-    if any(image.ref.root_id is not None for image in sendable.values()):
+    if any(image.ref.root_id is not None for image in images.values()):
         # They are read in threads, which have no database.
         roots_load()
-    withdrawn = set(images.filter(is_withdrawn()).values_list("pk", flat=True))
-    prompts = {query_id: prompt_for(texts[query_id], setup.prompt) for query_id, _ in pairs}
-    questions, refused = [], {}
-    for query_id, image_id in pairs:
-        if image_id in withdrawn:
-            refused[query_id, image_id] = WITHDRAWN
-        elif image_id not in sendable:
-            refused[query_id, image_id] = NOT_HERE
-        else:
-            questions.append(Question(query_id, image_id, prompts[query_id], sendable[image_id]))
-    return questions, refused
+    refused = {
+        image_id: WITHDRAWN if image_id in withdrawn else NOT_HERE
+        for image_id in image_ids
+        if image_id not in images
+    }
+    return images, refused
 
 
 def in_parts(pairs: Sequence[Pair], size: int) -> list[list[Pair]]:

@@ -84,7 +84,7 @@ def rerank_checked(choice: RerankChoice) -> RerankChoice:
         return choice
     if choice.embedding_model is not None:
         raise ValidationError({"kind": "Choose one second stage, not two."})
-    return replace(choice, endpoint=_checked_setup(choice.endpoint))
+    return replace(choice, endpoint=checked_setup(choice.endpoint))
 
 
 def rerank_begin(*, choice: RerankChoice, created_by: Any = None) -> Run:
@@ -127,7 +127,7 @@ def rerank_resume(
         run = Run.objects.select_for_update(of=("self",)).select_related("job").get(pk=run.pk)
         if run.kind == Run.Kind.RERANK_MULTIMODAL:
             setup = replace(EndpointSetup.of(run), rpm=rpm, max_cost=max_cost)
-            _set_limits(run, _checked_setup(setup))
+            _set_limits(run, checked_setup(setup))
         if run.ready or not _resume(run):
             raise Conflict("Only a two-stage run that stopped can be resumed.")
     return run
@@ -174,7 +174,9 @@ def _check_first_stage(choice: RerankChoice) -> None:
         )
 
 
-def _checked_setup(setup: EndpointSetup) -> EndpointSetup:
+def checked_setup(setup: EndpointSetup) -> EndpointSetup:
+    """The setup with its address normalized, and images in the present size. Raises
+    ValidationError, with the field's name."""
     try:
         address = base_address(setup.base_url)
     except BadAddress as error:

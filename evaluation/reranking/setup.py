@@ -62,11 +62,3 @@ class EndpointSetup:
             "max_side": self.max_side or settings.MULTIMODAL_MAX_SIDE,
             "paid": asdict(self.paid),
         }
-
-    def cost_of_one(self, paid: Usage) -> float:
-        """US dollars for one more question, by the mean of those so far; 0 without prices."""
-        prompt, completion = GUESSED_TOKENS
-        if paid.requests and paid.prompt_tokens:
-            prompt = paid.prompt_tokens / paid.requests
-            completion = paid.completion_tokens / paid.requests
-        return self.prices.cost(Usage(1, round(prompt), round(completion))) or 0.0

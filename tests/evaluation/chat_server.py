@@ -37,6 +37,19 @@ def expected_score(prompt: str, jpeg: bytes) -> float:
     return yes / (yes + no)
 
 
+def grades(prompt: str, jpeg: bytes) -> list[float]:
+    """The log-probabilities of the grades 0 to 3 that the server answers with; they sum to 0.9."""
+    digest = hashlib.sha256(prompt.encode() + jpeg).digest()
+    weights = [one + 1 for one in digest[:4]]
+    return [math.log(0.9 * one / sum(weights)) for one in weights]
+
+
+def expected_probability(prompt: str, jpeg: bytes) -> float:
+    """The mean grade of the server's answer, divided by 3."""
+    shares = [math.exp(value) / 0.9 for value in grades(prompt, jpeg)]
+    return sum(grade * share for grade, share in enumerate(shares)) / 3
+
+
 @dataclass
 class Asked:
     """One request as it came."""
@@ -53,15 +66,20 @@ class Asked:
         )
 
     @property
+    def images(self) -> list[bytes]:
+        """As they were sent, examples first."""
+        found = []
+        for part in self.body["messages"][0]["content"]:
+            if part["type"] == "image_url":
+                kind, _, data = part["image_url"]["url"].partition(",")
+                assert kind == "data:image/jpeg;base64"
+                found.append(base64.b64decode(data, validate=True))
+        return found
+
+    @property
     def jpeg(self) -> bytes:
-        (url,) = (
-            part["image_url"]["url"]
-            for part in self.body["messages"][0]["content"]
-            if part["type"] == "image_url"
-        )
-        kind, _, data = url.partition(",")
-        assert kind == "data:image/jpeg;base64"
-        return base64.b64decode(data, validate=True)
+        """The image in question."""
+        return self.images[-1]
 
 
 @dataclass
@@ -79,6 +97,8 @@ class ChatServer:
     #: Seconds that an answer takes.
     delay: float = 0.0
     counts_tokens: bool = True
+    #: Whether it gives grades of 0 to 3 instead of yes and no.
+    grades: bool = False
 
     def __post_init__(self) -> None:
         self.requests: list[Asked] = []
@@ -103,6 +123,9 @@ class ChatServer:
         """The body of a response."""
         yes, no = yes_no(sent.prompt, sent.jpeg)
         top = [("Yes", yes), (" no", no), ("The", -20.0)]
+        if self.grades:
+            likely = grades(sent.prompt, sent.jpeg)
+            top = [(str(grade), value) for grade, value in enumerate(likely)] + [("The", -3.0)]
         if mood == "maybe":
             top = [("Perhaps", -0.1), ("The", -3.0)]
         text, best = max(top, key=lambda pair: pair[1])
@@ -112,7 +135,8 @@ class ChatServer:
             content[0]["top_logprobs"] = []
         logprobs = None if mood in ("no_logprobs", "filtered") else {"content": content}
         message = {"role": "assistant", "content": "" if mood == "filtered" else text.strip()}
-        usage = {"prompt_tokens": PROMPT_TOKENS, "completion_tokens": COMPLETION_TOKENS}
+        tokens = PROMPT_TOKENS * len(sent.images)
+        usage = {"prompt_tokens": tokens, "completion_tokens": COMPLETION_TOKENS}
         return {
             "id": "1",
             "object": "chat.completion",

@@ -62,7 +62,7 @@ def clock(monkeypatch):
     """A clock for slices and pauses."""
     made = Clock()
     monkeypatch.setattr("core.jobs.services.time", made)
-    monkeypatch.setattr("evaluation.reranking.by_multimodal.time", made)
+    monkeypatch.setattr("evaluation.reranking.asking.time", made)
     return made
 
 

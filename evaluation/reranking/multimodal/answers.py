@@ -86,6 +86,13 @@ class Question:
     image_id: int
     prompt: str
     image: SentImage
+    examples: tuple[tuple[str, SentImage], ...] = ()
+    """Images that are sent before it, each with a line of text."""
+
+    @property
+    def images(self) -> int:
+        """How many images are sent."""
+        return 1 + len(self.examples)
 
     @property
     def key(self) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -76,8 +76,16 @@ class Client:
     def __exit__(self, *error: object) -> None:
         self._openai.close()
 
-    def ask(self, *, prompt: str, jpeg: bytes) -> Reply:
-        """Ask about one image, with the client's retries.
+    def ask(
+        self,
+        *,
+        prompt: str,
+        jpeg: bytes,
+        examples: Sequence[tuple[str, bytes]] = (),
+        read: Callable[[Any], Reply] = read_reply,
+    ) -> Reply:
+        """Ask about one image, with the client's retries. `examples` are sent before it, a line of
+        text and a JPEG each; `read` takes the chat completion and raises as `read_reply`.
 
         EndpointRefused: the server can't be reached, keeps limiting requests, or refuses them.
         ImageFailed: this image gets no score.
@@ -87,13 +95,13 @@ class Client:
         try:
             response = self._openai.chat.completions.with_raw_response.create(
                 model=self._model,
-                messages=[{"role": "user", "content": _content(prompt, jpeg)}],
+                messages=[{"role": "user", "content": _content(prompt, jpeg, examples)}],
                 max_tokens=MAX_TOKENS,
                 temperature=0,
                 logprobs=True,
                 top_logprobs=TOP_LOGPROBS,
             )
-            return read_reply(json.loads(response.content))
+            return read(json.loads(response.content))
         except openai.APITimeoutError as error:
             raise ImageFailed("The server didn't answer in time.") from error
         except openai.APIConnectionError as error:
@@ -108,12 +116,18 @@ class Client:
             raise ImageFailed(f"The server's response can't be read: {error}") from error
 
 
-def _content(prompt: str, jpeg: bytes) -> Any:
-    image = "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
-    return [
-        {"type": "image_url", "image_url": {"url": image}},
-        {"type": "text", "text": prompt},
-    ]
+def _content(prompt: str, jpeg: bytes, examples: Sequence[tuple[str, bytes]]) -> Any:
+    parts = [part for line, image in examples for part in (_text(line), _image(image))]
+    return [*parts, _image(jpeg), _text(prompt)]
+
+
+def _text(text: str) -> Any:
+    return {"type": "text", "text": text}
+
+
+def _image(jpeg: bytes) -> Any:
+    url = "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def _status(error: openai.APIStatusError) -> Exception:

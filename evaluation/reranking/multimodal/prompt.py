@@ -82,21 +82,25 @@ def score_from_logprobs(top_logprobs: Sequence[tuple[str, float]]) -> Score:
     its log-probability is at most the smallest given one, which is used: s is then a lower bound
     where yes is given, an upper bound where no is. NoAnswer: neither is there.
     """
-    words = [(_word(token), value) for token, value in top_logprobs if math.isfinite(value)]
+    words = [(bare_word(token), value) for token, value in top_logprobs if math.isfinite(value)]
     yes = _log_sum_exp(value for word, value in words if word == "yes")
     no = _log_sum_exp(value for word, value in words if word == "no")
     if yes is None and no is None:
-        likeliest = sorted(top_logprobs, key=lambda pair: -pair[1])[:3]
-        raise NoAnswer(
-            "The model answers neither yes nor no; its likeliest first words are "
-            f"{', '.join(repr(token[:20]) for token, _ in likeliest) or 'not given'}."
-        )
+        raise NoAnswer(f"The model answers neither yes nor no; {likeliest_words(top_logprobs)}")
     bound = min(value for _, value in words)
     difference = (bound if no is None else no) - (bound if yes is None else yes)
     return Score(yes=yes, no=no, score=_logistic(-difference))
 
 
-def _word(token: str) -> str:
+def likeliest_words(top_logprobs: Sequence[tuple[str, float]]) -> str:
+    """The end of a sentence that names the three likeliest tokens."""
+    likeliest = sorted(top_logprobs, key=lambda pair: -pair[1])[:3]
+    words = ", ".join(repr(token[:20]) for token, _ in likeliest) or "not given"
+    return f"its likeliest first words are {words}."
+
+
+def bare_word(token: str) -> str:
+    """A token in small letters, without blanks and marks around it."""
     bare = token.strip().strip(_MARKS).strip().strip(_AROUND)
     return bare.casefold()
 
@@ -158,44 +162,65 @@ class Reply:
     """False where the server counts no tokens."""
 
 
-def read_reply(data: Any) -> Reply:
-    """The score in a chat completion.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer in a chat completion."""
 
-    EndpointRefused: its answer has no log-probabilities. ImageFailed: it has no answer, or an
-    answer that is neither yes nor no. Unreadable: it isn't a chat completion.
+    text: str
+    top: list[tuple[str, float]] | None
+    """(token, log-probability): the likeliest choices for its first token that isn't blank. None if
+    the server gives no log-probabilities, empty if those of its answer alone."""
+    usage: Usage
+    usage_known: bool
+
+
+def read_answer(data: Any) -> Answer:
+    """The answer in a chat completion. ImageFailed: it has none. Unreadable: it isn't a chat
+    completion.
     """
     usage, usage_known = _usage(data)
     choice = _first(_get(data, "choices"))
     if not isinstance(choice, dict):
         raise Unreadable(f"The response is not a chat completion: {str(data)[:_SHOWN]}")
     tokens = _get(choice.get("logprobs"), "content")
-    if not isinstance(tokens, list) or not tokens:
-        message = choice.get("message")
-        text = _get(message, "content")
-        if not text:
-            reason = _get(message, "refusal") or f"it ended with {choice.get('finish_reason')!r}"
-            raise ImageFailed(f"The model gave no answer: {str(reason)[:_SHOWN]}", usage)
+    message = choice.get("message")
+    text = str(_get(message, "content") or "")
+    top = _top(tokens) if isinstance(tokens, list) and tokens else None
+    if top is None and not text:
+        reason = _get(message, "refusal") or f"it ended with {choice.get('finish_reason')!r}"
+        raise ImageFailed(f"The model gave no answer: {str(reason)[:_SHOWN]}", usage)
+    return Answer(text, top, usage, usage_known)
+
+
+def read_reply(data: Any) -> Reply:
+    """The score in a chat completion.
+
+    EndpointRefused: its answer has no log-probabilities. ImageFailed: it has no answer, or an
+    answer that is neither yes nor no. Unreadable: it isn't a chat completion.
+    """
+    answer = read_answer(data)
+    if answer.top is None:
         raise EndpointRefused(
-            f"The server answers {str(text)[:40]!r} without log-probabilities, which the score "
+            f"The server answers {answer.text[:40]!r} without log-probabilities, which the score "
             "needs. Choose a model or a server that gives them (logprobs, top_logprobs)."
         )
-    try:
-        return Reply(score_from_logprobs(_top(tokens)), usage, usage_known)
-    except NoAnswer as error:
-        raise ImageFailed(str(error), usage) from error
-
-
-def _top(tokens: list[Any]) -> list[tuple[str, float]]:
-    """The likeliest choices for the first token that isn't blank."""
-    first = next((item for item in tokens if str(_get(item, "token") or "").strip()), tokens[0])
-    choices = _get(first, "top_logprobs")
-    if not isinstance(choices, list) or not choices:
+    if not answer.top:
         raise EndpointRefused(
             "The server gives the log-probability of its answer but not those of the other likely "
             "answers (top_logprobs), which the score needs. Choose another model or server."
         )
+    try:
+        return Reply(score_from_logprobs(answer.top), answer.usage, answer.usage_known)
+    except NoAnswer as error:
+        raise ImageFailed(str(error), answer.usage) from error
+
+
+def _top(tokens: list[Any]) -> list[tuple[str, float]]:
+    """The likeliest choices for the first token that isn't blank; empty if they aren't given."""
+    first = next((item for item in tokens if str(_get(item, "token") or "").strip()), tokens[0])
+    choices = _get(first, "top_logprobs")
     pairs = []
-    for choice in choices:
+    for choice in choices if isinstance(choices, list) else ():
         token, value = _get(choice, "token"), _get(choice, "logprob")
         if not isinstance(token, str) or not isinstance(value, int | float) or value > 0.01:
             raise Unreadable(f"Not a log-probability: {str(choice)[:_SHOWN]}")
