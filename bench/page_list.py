@@ -117,6 +117,8 @@ _PAGES: Final = {
       Agreement                          /agreement/
       Labeling of a person               /people/{annotator}/labeling/
       Simulations                        /simulations/
+      Readers                            /readers/
+      API: readers                       /api/readers/
       Evaluation of a model              /releases/{release}/evaluate/
       Image                              /images/{image}/
       API: labels of any image           /api/images/{image}/labeling/
@@ -175,6 +177,7 @@ _PAGES: Final = {
       Job                                /jobs/{job}/
       Simulation                         /simulations/{simulation}/
       Simulation, as CSV                 /simulations/{simulation}/figures.csv
+      Reader                             /readers/{reader}/
       Takedown                           /take-down/{image}/
       Removal of a data set              /data-sets/remove/?dataset=rows
       API: removal of a data set         /api/data-sets/removal/?dataset=rows
@@ -231,6 +234,7 @@ def pages() -> list[Page]:
         "slip": genus[:2] + genus[3:1:-1] + genus[4:],
         "job": Job.objects.latest("pk").pk,
         "simulation": (Job.objects.filter(kind=SIMULATION).first() or _simulation()).pk,
+        "reader": _reader(),
         "release": release.pk,
         "person": get_user_model().objects.earliest("pk").pk,
     }
@@ -247,6 +251,16 @@ def pages() -> list[Page]:
         )
         for model in admin.site._registry
     ]
+
+
+def _reader() -> int:
+    """A reader, made if there is none; 0 without that extra."""
+    if "reading" not in settings.EXTRAS:
+        return 0
+    from extras.reading.models import Reader
+
+    setup = {"entry_point": "none", "max_side": 64}
+    return Reader.objects.get_or_create(name="pages", defaults=setup)[0].pk
 
 
 def _is_installed(page: Page) -> bool:

@@ -67,9 +67,9 @@ def test_without_extras_nothing_of_them_is_there() -> None:
         "add_context", "evaluate_boxes", "evaluate_species", "find_duplicates", "import_boxes",
         "import_lookalikes", "propose_faces", "propose_lookalikes", "simulate", "train_context",
     ]  # fmt: skip
-    assert with_all["lists"] == [8, *[1] * 11]
+    assert with_all["lists"] == [9, *[1] * 6, 2, *[1] * 4]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {
-        "find_duplicates", "score_boxes", "simulate", "species_task",
+        "find_duplicates", "read_images", "score_boxes", "simulate", "species_task",
     }  # fmt: skip
     own = {
         "BOX_SECOND_OPINION", "RANKING_SHARDS", "RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS",
@@ -80,7 +80,7 @@ def test_without_extras_nothing_of_them_is_there() -> None:
     gone = {*with_all["routes"]} - {*without["routes"]}
     assert gone >= {
         "compare-species", "correlations", "detection", "duplicates", "lookalikes", "query-boxes",
-        "query-nature", "simulations", "species-board",
+        "query-nature", "readers", "simulations", "species-board",
     }  # fmt: skip
     assert {*without["routes"]} < {*with_all["routes"]}
 

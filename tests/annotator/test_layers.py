@@ -53,6 +53,7 @@ PURE = [
     "extras/boxes/matching.py",
     "extras/context/harmonics.py",
     "extras/lookalikes/overlap.py",
+    "extras/reading/prompt.py",
     "extras/simulation/core.py",
     "extras/simulation/measures.py",
     "extras/simulation/report.py",

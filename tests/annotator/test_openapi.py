@@ -50,6 +50,7 @@ UNREACHED = {
 def world(own_world: World, settings: Any) -> World:
     """One of everything, for the server's own connections to see, and lists that can be longer."""
     settings.CANDIDATE_DEPTH = 10
+    settings.MULTIMODAL_ENDPOINTS = {"local": "http://127.0.0.1:9/v1"}
     return own_world
 
 
@@ -69,6 +70,7 @@ def named(world: World) -> dict[str, dict[str, Any]]:
             "path_parameters": query, "body": {"image": FIRST_ID + 1, "relevant": False},
         },
         **(_of_boxes(complete) if "boxes" in settings.EXTRAS else {}),
+        **(_of_readers(world.reader) if "reading" in settings.EXTRAS else {}),
         "POST /api/queries/{id}/comments/": {
             "path_parameters": query, "body": {"text": "odd", "client_id": str(uuid4())},
         },
@@ -120,6 +122,16 @@ def _of_boxes(complete: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "PUT /api/queries/{id}/boxes/": {"path_parameters": complete, "body": {"images": "all"}},
         "POST /api/queries/{id}/boxes/": {"path_parameters": complete, "body": drawn},
     }
+
+
+def _of_readers(reader: int) -> dict[str, dict[str, Any]]:
+    made = {"name": "another", "endpoint": "local", "model": "a/model"}
+    return {
+        "POST /api/readers/": {"body": made},
+        "POST /api/readers/{id}/readings/": {
+            "path_parameters": {"id": reader}, "body": {"depth": 3, "estimate": True},
+        },
+    }  # fmt: skip
 
 
 def configuration(world: World) -> str:

@@ -69,6 +69,8 @@ class World:
     """None without that extra."""
     species_run: int
     """0 without that extra."""
+    reader: int
+    """0 without that extra."""
     upload: str
     token: ApiToken
     """Of the admin."""
@@ -102,6 +104,7 @@ class World:
             "jobs": {"pk": self.job.pk},
             "simulations": {"pk": self.simulation.pk if self.simulation else 0},
             "leaderboard": {"pk": self.species_run},
+            "readers": {"pk": self.reader},
             "account": {"pk": self.token.pk},
             "people": {"pk": self.people["annotator"].pk},
             "first-admin": {"token": "abcdef12"},
@@ -212,6 +215,14 @@ def make_world(settings: Any, folder: Path) -> World:
         species_run = species_run_begin(
             model=model, scope="all", naming="sci", training_images={"Bufo bufo": 20}
         ).pk
+    reader = 0
+    if "reading" in settings.EXTRAS:
+        from extras.reading.models import Reader
+
+        reader = Reader.objects.create(
+            name="a reader", base_url="http://127.0.0.1:9/v1", model="a/model",
+            prompt="{query}?", max_side=64,
+        ).pk  # fmt: skip
     run_jobs()
     job = job_create(kind="embed", params={"model": settings.EMBEDDING_MODEL}, created_by=admin)
     Assignment.objects.create(
@@ -240,6 +251,7 @@ def make_world(settings: Any, folder: Path) -> World:
         job,
         simulation,
         species_run,
+        reader,
         upload,
         token,
         settings.EMBEDDING_MODEL,

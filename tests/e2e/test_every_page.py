@@ -214,6 +214,7 @@ def test_pages_of_reviewer_and_admin(look: Callable[..., Look], places: Places) 
         *(["/duplicates/"] if "duplicates" in settings.EXTRAS else []),
         *(f"/queries/{name}/" for name in ("new", "import", "open")),
         *(["/look-alikes/"] if "lookalikes" in settings.EXTRAS else []),
+        *(["/readers/"] if "reading" in settings.EXTRAS else []),
         *("/agreement/", "/flags/", "/corpus/", "/models/", "/import/"),
         f"/search/?text={WORD}",
         *(f"/images/{places.image}/", f"/search/?like={places.image}"),
