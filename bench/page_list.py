@@ -178,6 +178,7 @@ _PAGES: Final = {
       Simulation                         /simulations/{simulation}/
       Simulation, as CSV                 /simulations/{simulation}/figures.csv
       Reader                             /readers/{reader}/
+      API: calibration of a reader       /api/readers/{reader}/calibration/
       Takedown                           /take-down/{image}/
       Removal of a data set              /data-sets/remove/?dataset=rows
       API: removal of a data set         /api/data-sets/removal/?dataset=rows

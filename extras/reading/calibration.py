@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from core.errors import Conflict
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -20,7 +22,7 @@ LEAST: Final = 50
 FOLDS: Final = 5
 
 
-class TooFew(ValueError):
+class TooFew(Conflict):
     """Fewer than LEAST judged images of a kind; the text says so, for people."""
 
 

@@ -14,6 +14,7 @@ from core.jobs.models import Job
 from core.jobs.services import job_cancel
 from core.pages import refusal_in_form
 from evaluation.reranking.multimodal.answers import dollars
+from extras.reading.calibration_card import card
 from extras.reading.forms import ReaderForm, ReadingForm
 from extras.reading.readers import reader_create, readers_counted
 from extras.reading.reading_job import (
@@ -48,7 +49,7 @@ def readers_page(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "POST"])
 def reader_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """A reader's setup and jobs; a POST estimates what reading takes, or starts it."""
+    """A reader's setup, jobs and calibration; a POST estimates what reading takes, or starts it."""
     require_role(request.user, Role.REVIEWER)
     reader = get_object_or_404(readers_counted(), pk=pk)
     posted = request.method == "POST"
@@ -59,7 +60,7 @@ def reader_page(request: HttpRequest, pk: int) -> HttpResponse:
             job_cancel(job=job)
         return redirect("reader", pk)
     form = ReadingForm(request.POST if posted else None)
-    context: dict[str, Any] = {"section": SECTION, "reader": reader, "form": form, "cards": []}
+    context: dict[str, Any] = {"section": SECTION, "reader": reader, "form": form}
     if form.is_valid():
         with refusal_in_form(form):
             wanted = dict(form.cleaned_data)
@@ -73,5 +74,6 @@ def reader_page(request: HttpRequest, pk: int) -> HttpResponse:
             estimate = reading_estimate(reader=reader, queries=queries, depth=wanted["depth"])
             cost = "" if estimate.cost is None else dollars(estimate.cost)
             context |= {"estimate": estimate, "cost": cost, "seen": seen}
+    context["cards"] = [card(request, reader)]
     context["jobs"] = reading_jobs(reader)[:RECENT]
     return render(request, "reading/reader.html", context)

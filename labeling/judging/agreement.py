@@ -34,6 +34,8 @@ class Pattern:
     boundary: bool
     """Chosen for their scores."""
     images: int
+    image: int | None = None
+    """The one image, where each is asked for by itself."""
 
 
 # What was chosen because of what people said of it can't tell how far they agree: a reviewer's
@@ -48,7 +50,7 @@ SELECT q.id, i.*
         SELECT array_agg(j.annotator_id ORDER BY j.annotator_id),
                array_agg((j.relevance = 'relevant')::int ORDER BY j.annotator_id),
                count(*) FILTER (WHERE j.source <> 'second') > 1,
-               o.probability, coalesce(o.boundary, false)
+               o.probability, coalesce(o.boundary, false), CASE WHEN %s THEN j.image_id END
           FROM {Judgment._meta.db_table} j
           JOIN {get_user_model()._meta.db_table} person ON person.id = j.annotator_id
           LEFT JOIN {BlindItem._meta.db_table} o
@@ -62,10 +64,10 @@ SELECT q.id, i.*
                             WHERE known.query_id = j.query_id AND known.image_id = j.image_id
                               AND known.only_for_id = j.annotator_id)
          GROUP BY j.image_id, o.probability, o.boundary HAVING count(*) > 1
-    ) image (people, said, whole, probability, boundary)
-    GROUP BY people, said, whole, probability, boundary
+    ) image (people, said, whole, probability, boundary, image_id)
+    GROUP BY people, said, whole, probability, boundary, image_id
  ) i
- ORDER BY q.id, people, said, whole, probability, boundary
+ ORDER BY q.id, people, said, whole, probability, boundary, image_id
 """
 _CHOSEN: Final = f"""
 SELECT query_id, count(*) FROM {BlindItem._meta.db_table}
@@ -74,10 +76,15 @@ SELECT query_id, count(*) FROM {BlindItem._meta.db_table}
 
 
 def patterns(
-    *, query: Query | None = None, person: Any = None, decided: bool = False
+    *,
+    query: Query | None = None,
+    person: Any = None,
+    decided: bool = False,
+    by_image: bool = False,
 ) -> list[Pattern]:
     """What people say of the images that several judged: of one query, of those that a person has
-    judged for, or of all; with `decided` of those that are complete or rejected. Three SQL queries.
+    judged for, or of all; with `decided` of those that are complete or rejected; with `by_image`
+    each image by itself. Three SQL queries.
 
     Where several labeled an image in the ordinary way it stands for itself. A second opinion stands
     for as many images as its probability says, and for those of its query that were chosen and
@@ -92,18 +99,18 @@ def patterns(
         )
     if decided:
         queries = queries.filter(state__in=DECIDED)
-    rows = fetch_all(_PATTERNS, [list(queries.values_list("pk", flat=True))])
+    rows = fetch_all(_PATTERNS, [list(queries.values_list("pk", flat=True)), by_image])
     answered: Counter[int] = Counter()
-    for pk, _, _, whole, probability, _, images in rows:
+    for pk, _, _, whole, probability, _, _, images in rows:
         answered[pk] += 0 if whole or probability is None else images
     by_query = dict(fetch_all(_CHOSEN))
     result = []
-    for pk, people, said, whole, probability, boundary, images in rows:
+    for pk, people, said, whole, probability, boundary, image, images in rows:
         weight = 1.0 if whole else 0.0
         if not whole and probability is not None:
             weight = by_query[pk] / answered[pk] / probability
         says = dict(zip(people, map(bool, said), strict=True))
-        result.append(Pattern(pk, says, weight, boundary, images))
+        result.append(Pattern(pk, says, weight, boundary, images, image))
     return result
 
 

@@ -38,6 +38,7 @@ CSV = (
 UNREACHED = {
     "POST /api/correlate/",
     "POST /api/queries/{id}/checks/send-back/",
+    "POST /api/readers/{id}/calibration/",
     "POST /api/releases/{id}/fuse/",
     "POST /api/releases/{id}/retry/",
     "POST /api/releases/{id}/close-board/",

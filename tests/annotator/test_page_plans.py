@@ -39,7 +39,7 @@ NOT_READ = {
     "benchmark-delete", "practice-query", "query-finds", "upload-preview",
     "upload-piece", "upload-unpack", "upload-image", "query-boxes-import",
     "query-boxes-ask", "detection-run",
-    "species-run", "species-run-file", "species-run-json",
+    "species-run", "species-run-file", "species-run-json", "reader-calibrate",
     "login", "logout", "oidc-log-in", "oidc-callback", "healthz", "healthz-web",
     "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-mail", "account-token-revoke", "password-link", "first-admin",
