@@ -178,7 +178,7 @@ def test_a_further_number_orders_the_queue_and_is_verified(query, annotator, mon
 
     monkeypatch.setattr("labeling.learning.features.FEATURES", [numbers_of])
     first = queue_of(query, annotator)
-    assert numbers(first).index(50) < 10
+    assert numbers(first).index(50) < 40
     assert 55 not in numbers(first)
     assert len(numbers(first)) == 59
     judge(query, annotator, [50], "relevant")
