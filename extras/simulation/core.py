@@ -18,10 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extras.simulation import measures
+from extras.simulation.readers import doubted, kept, parse_reader
 from labeling.certificates import bounds
 from labeling.certificates.bounds import AuditRound
-from labeling.learning.ridge import direction, interleave, pool_moments, pool_scores
-from retrieval.ranking.scan import Halves, Rows
+from labeling.learning.ridge import (
+    direction_and_weight,
+    interleave,
+    pool_moments,
+    pool_scores,
+    standard_numbers,
+)
+from retrieval.ranking.scan import Halves, Rows, Scores
 
 Flags = NDArray[np.bool_]
 Labels = NDArray[np.int8]
@@ -30,6 +37,9 @@ Next = Callable[[Labels], Rows]
 """Gives the images to label next, in order, from the labels so far; none when all are judged."""
 
 ORDERS: Final = ("frozen", "active", "random")
+#: Orders that learn with a reader, named with it, such as "read auc:0.9": of all images, or of
+#: those that the reader keeps.
+READ_ORDERS: Final = ("read", "screened")
 UNJUDGED: Final = -1
 #: Labels after which the order that learns has a new revision.
 REVISION_EVERY: Final = 10
@@ -154,6 +164,19 @@ class StopFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class DoubtFigures:
+    """What second opinions find where a confident reader differs from the labels of a pool that was
+    labeled whole; means of runs.
+    """
+
+    order: str
+    second_opinions: float
+    errors_found: float
+    errors_at_random: float
+    """Expected of as many second opinions of random images that were labeled not relevant."""
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One simulated labeling."""
 
@@ -169,7 +192,7 @@ class Simulation:
 
     What doesn't depend on chance runs once: the frozen order without missed images, and the order
     that learns, except for what comes after an audit. Where it does, there are `seeds` runs, and
-    `active_seeds` at most of the order that learns, each of whose runs takes seconds.
+    `active_seeds` at most of the orders that learn, each of whose runs takes seconds.
     """
 
     def __init__(
@@ -180,9 +203,11 @@ class Simulation:
         seeds: int = 1000,
         active_seeds: int = 20,
         target: float = 0.9,
+        prevalence: float | None = None,
     ) -> None:
-        """`noise` is the share of the relevant images that a person misses, and `target` the recall
-        that stops without one of their own are measured by.
+        """`noise` is the share of the relevant images that a person misses, `target` the recall
+        that stops without one of their own are measured by, and `prevalence` the share of relevant
+        images where readers were calibrated; None for the pool's own.
 
         ValueError: the pool has no relevant image, so that recall is undefined.
         """
@@ -190,7 +215,9 @@ class Simulation:
             raise ValueError("No image is relevant, so there is no recall to measure.")
         self.pool, self.noise, self.seeds, self.target = pool, noise, seeds, target
         self.active_seeds = min(seeds, active_seeds)
-        self._revision: Next | None = None
+        self._prevalence = min(prevalence or float(pool.relevant.mean()), 0.99)
+        self._clip = pool_scores(pool.vectors, pool.text)
+        self._revisions: dict[tuple[str, int], Next] = {}
 
     @property
     def curve_labels(self) -> list[int]:
@@ -199,7 +226,9 @@ class Simulation:
         return points
 
     def order(self, order: str) -> OrderFigures:
-        """How early an order of ORDERS brings up the relevant images."""
+        """How early an order of ORDERS, or a reader's, brings up the relevant images. What a reader
+        leaves out comes last, in the frozen order.
+        """
         count = len(self.pool.relevant)
         simulated = [self._found_at(order, seed) for seed in self._seeds(order)]
         points = measures.curve_labels(count)
@@ -254,28 +283,57 @@ class Simulation:
         """The runs of an order of ORDERS until a rule stops them, by seed."""
         return [self._run(order, stop, seed) for seed in self._seeds(order, stop)]
 
+    def doubt(self, order: str) -> DoubtFigures:
+        """What second opinions find where the reader of one of its orders doubts labels."""
+        opinions, found, at_random = [], [], []
+        for seed in range(self.seeds):
+            said = self._said(seed)
+            asked, errors = doubted(self._log_odds(order, seed), said), self.pool.relevant & ~said
+            opinions.append(int(asked.sum()))
+            found.append(int((asked & errors).sum()))
+            at_random.append(opinions[-1] * float(errors.sum() / max(1, (~said).sum())))
+        return DoubtFigures(order, fmean(opinions), fmean(found), fmean(at_random))
+
     def _seeds(self, order: str, stop: Stop | None = None) -> range:
         """The seeds whose runs differ."""
-        random = order == "random" or (stop is not None and stop.kind == "certificate")
+        learns = order not in ("frozen", "random")
+        random = order not in ("frozen", "active")
+        random |= stop is not None and stop.kind == "certificate"
         # The frozen order itself is the same whatever is said of its images.
-        random |= self.noise > 0 and (stop is not None or order == "active")
+        random |= self.noise > 0 and (stop is not None or learns)
         if not random:
             return range(1)
-        return range(self.active_seeds if order == "active" else self.seeds)
+        return range(self.active_seeds if learns else self.seeds)
 
     def _said(self, seed: int) -> Flags:
         missed = np.random.default_rng((seed, 0)).random(len(self.pool.relevant)) < self.noise
         return self.pool.relevant & ~missed
 
     def _next(self, order: str, seed: int) -> Next:
-        count = len(self.pool.relevant)
-        if order == "active":
-            self._revision = self._revision or active_order(self.pool)
-            return self._revision
-        places = np.arange(count)
+        if order not in ("frozen", "random"):
+            key = order, 0 if order == "active" else seed
+            if key not in self._revisions:
+                # One order comes after the other.
+                same = {old: one for old, one in self._revisions.items() if old[0] == order}
+                self._revisions = same | {key: self._learn(*key)}
+            return self._revisions[key]
+        places = np.arange(len(self.pool.relevant))
         if order == "random":
-            places = np.random.default_rng((seed, 1)).permutation(count)
+            places = np.random.default_rng((seed, 1)).permutation(places)
         return lambda labels: places[labels[places] == UNJUDGED]
+
+    def _learn(self, order: str, seed: int) -> Next:
+        if order == "active":
+            return active_order(self.pool)
+        log_odds = self._log_odds(order, seed)
+        offered = kept(log_odds) if order.startswith("screened ") else None
+        return active_order(self.pool, log_odds, offered)
+
+    def _log_odds(self, order: str, seed: int) -> Scores:
+        """What the reader of an order says."""
+        return parse_reader(order.partition(" ")[2]).log_odds(
+            self.pool.relevant, self._clip, prevalence=self._prevalence, seed=seed
+        )
 
     def _found_at(self, order: str, seed: int) -> measures.Places:
         """When each relevant image comes up."""
@@ -284,6 +342,8 @@ class Simulation:
         sequence: list[Rows] = []
         while (relevant & (labels == UNJUDGED)).any():
             places = following(labels)
+            if not len(places):
+                places = np.flatnonzero(labels == UNJUDGED)
             labels[places] = said[places]
             sequence.append(places)
         return np.flatnonzero(relevant[np.concatenate(sequence)]) + 1
@@ -301,19 +361,29 @@ class Simulation:
         return person.run()
 
 
-def active_order(pool: Pool) -> Next:
-    """The order that learns, REVISION_EVERY images at a time."""
+def active_order(pool: Pool, log_odds: Scores | None = None, offered: Flags | None = None) -> Next:
+    """The order that learns, REVISION_EVERY images at a time: with what a reader says (n,), of the
+    images that are offered (n,) alone.
+    """
     moments = pool_moments([pool.vectors], pool.text)
     places = np.arange(len(pool.image_ids))
+    numbers = np.empty((len(places), 0))
+    if log_odds is not None:
+        numbers = standard_numbers(log_odds).astype(np.float64)[:, None]
+    offered = np.ones(len(places), np.bool_) if offered is None else offered
+    frozen = places[offered].tolist()
 
     @lru_cache(REVISIONS_KEPT)
     def following(said: bytes) -> Rows:
         labels = np.frombuffer(said, np.int8)
         judged = np.flatnonzero(labels != UNJUDGED)
-        w = direction(moments, pool.text, pool.vectors[judged], labels[judged] == 1)
-        scores = pool_scores(pool.vectors, w)
-        learned = places[np.lexsort((pool.image_ids, -scores))]
-        queue = interleave(learned.tolist(), places.tolist(), judged=judged.tolist())
+        w, weight = direction_and_weight(
+            moments, pool.text, pool.vectors[judged], labels[judged] == 1, numbers[judged]
+        )
+        scores = pool_scores(pool.vectors, w) + weight * numbers.sum(axis=1)
+        learned = np.lexsort((pool.image_ids, -scores))
+        learned = learned[offered[learned]]
+        queue = interleave(learned.tolist(), frozen, judged=judged.tolist())
         return np.array(list(islice(queue, REVISION_EVERY)), np.int64)
 
     return lambda labels: following(labels.tobytes())

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from django.utils.safestring import SafeString
 
-from extras.simulation.forms import ORDER_TITLES
+from extras.simulation.forms import ORDER_TITLES, order_title
 from extras.simulation.measures import ideal_curve
 from extras.simulation.report import Figures
 from releases.charts import (
@@ -21,18 +21,22 @@ from releases.charts import (
 )
 
 IDEAL: Final = "All relevant first"
-NAMES: Final = (*ORDER_TITLES.values(), IDEAL)
-DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 1])
 #: In pixels.
 HEIGHT: Final = 340
 
 
 def recall_chart(figures: Figures) -> SafeString:
     """The recall of each order after so many labels, beside a random order's expectation and the
-    best there can be, and where each stop rule stops on average.
+    best there can be, and where each stop rule stops on average. What a reader screens is left
+    out: its order is that of the reader.
     """
     labels = np.array(figures["curve_labels"])
-    curves = {ORDER_TITLES[row["order"]]: row["curve"] for row in figures["orders"]}
+    curves = {
+        order_title(row["order"]): row["curve"]
+        for row in figures["orders"]
+        if not row["order"].startswith("screened ")
+    }
     curves[ORDER_TITLES["random"]] = (labels / figures["images"]).tolist()
     curves[IDEAL] = ideal_curve(figures["relevant"], labels).tolist()
     lines = [
@@ -40,21 +44,22 @@ def recall_chart(figures: Figures) -> SafeString:
         for order, curve in curves.items()
         for at, recall in zip(figures["curve_labels"], curve, strict=True)
     ]
+    names = list(dict.fromkeys([*ORDER_TITLES.values(), IDEAL, *curves]))
     rules = list(dict.fromkeys(row["stop"] for row in figures["stops"]))[:MOST_SHAPES]
     stops = [
         {
-            "order": ORDER_TITLES[row["order"]],
+            "order": order_title(row["order"]),
             "stop": row["stop"],
             "labels": row["labels"],
             "recall": row["recall"],
         }
         for row in figures["stops"]
-        if row["stop"] in rules
+        if row["stop"] in rules and order_title(row["order"]) in names
     ]
 
     columns = {"expr": "width < 400 ? 2 : 4"}
     legend: dict[str, Any] = {"orient": "top", "title": None, "columns": columns}
-    scale = {"domain": NAMES, "range": SERIES[: len(NAMES)]}
+    scale = {"domain": names, "range": SERIES[: len(names)]}
     encoding = {
         "x": number(
             "labels",
@@ -70,7 +75,7 @@ def recall_chart(figures: Figures) -> SafeString:
         ),
         "color": name("order", scale=scale, legend=legend | {"symbolType": "stroke"}),
     }
-    dashes = name("order", scale={"domain": NAMES, "range": DASHES}, legend=legend)
+    dashes = name("order", scale={"domain": names, "range": DASHES}, legend=legend)
     shapes = name(
         "stop",
         scale={"domain": rules, "range": SHAPES[: len(rules)]},

@@ -7,6 +7,7 @@ from typing import Any, Final
 from django import forms
 from django.conf import settings
 
+from extras.simulation.readers import parse_reader
 from extras.simulation.report import Plan
 from releases.making.labels import complete_queries
 
@@ -16,6 +17,7 @@ ORDER_TITLES: Final = {
     "active": "Order that learns",
     "random": "Random order",
 }
+READ_TITLES: Final = {"read": "Learns with reader", "screened": "Screened by reader"}
 MOST_SEEDS: Final = 2000
 
 
@@ -58,6 +60,21 @@ class SimulationForm(forms.Form):
         help_text="The share of the relevant images that a person misses, from 0 to 0.9.",
     )
 
+    reader = forms.CharField(
+        label="Reader",
+        required=False,
+        help_text="A machine that reads along, by its AUC: auc:0.9, or auc:0.9:0.5 with the "
+        "correlation of its errors with CLIP's.",
+    )
+
+    def clean_reader(self) -> tuple[str, ...]:
+        """The readers of the plan: one or none."""
+        text = self.cleaned_data["reader"]
+        try:
+            return (str(parse_reader(text)),) if text else ()
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from error
+
     def clean(self) -> dict[str, Any]:
         """Make the plan."""
         data = super().clean() or {}
@@ -69,7 +86,14 @@ class SimulationForm(forms.Form):
                     noise=data["noise"],
                     seeds=data["seeds"],
                     streak=settings.STOP_STREAK,
+                    readers=data["reader"],
                 )
             except ValueError as error:
                 self.add_error("stops", str(error))
         return data
+
+
+def order_title(order: str) -> str:
+    """An order as pages name it."""
+    kind, _, reader = order.partition(" ")
+    return f"{READ_TITLES[kind]} {reader}" if reader else ORDER_TITLES[order]

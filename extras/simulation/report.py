@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from extras.simulation.core import (
     ORDERS,
+    READ_ORDERS,
     RECALLS,
     Pool,
     Share,
@@ -18,16 +19,19 @@ from extras.simulation.core import (
     Stop,
     parse_stop,
 )
+from extras.simulation.readers import parse_reader
 from releases.formats.writing import spreadsheet_text
 
 Figures = dict[str, Any]
-"""Of one query, for JSON: what was simulated, `orders` as OrderFigures, `stops` as StopFigures."""
+"""Of one query, for JSON: what was simulated, `orders` as OrderFigures, `stops` as StopFigures and,
+where people miss images and a reader reads along, `doubts` as DoubtFigures."""
 
 #: What names a row of figures, before the figures themselves.
 NAMES: Final = ("query_id", "query_text", "images", "relevant", "closed_world", "order", "stop")
 ORDER_COLUMNS: Final = (*(f"labels_to_{recall}" for recall in RECALLS), "wss_95", "erf_10", "atd")
 MEANS: Final = ("labels", "labels_p5", "recall", "recall_p5", "target", "saved", "exhausted")
 SHARES: Final = ("below_target", "coverage", "false_certificates")
+DOUBT_COLUMNS: Final = ("second_opinions", "errors_found", "errors_at_random")
 ORDER_HEAD: Final = (
     "order",
     "labels to 80 %",
@@ -42,6 +46,7 @@ STOP_HEAD: Final = (
     *("order", "stop", "runs", "labels", "saved", "recall", "5th pct.", "below target"),
     *("coverage", "false certificates"),
 )
+DOUBT_HEAD: Final = ("order", "doubted labels", "errors in 100 of them", "in 100 at random")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,10 @@ class Plan:
     active_seeds: int = 20
     streak: int = 100
     """Of a certificate's ranked pass."""
+    readers: tuple[str, ...] = ()
+    """As `parse_reader` takes them: each adds READ_ORDERS."""
+    prevalence: float | None = None
+    """The share of relevant images where readers were calibrated; None for the query's own."""
 
     def __post_init__(self) -> None:
         """ValueError: an unknown order or stop, nothing or one thing twice to do, numbers out of
@@ -67,6 +76,8 @@ class Plan:
             raise ValueError(f'There is no order "{min(unknown)}"; there are {", ".join(ORDERS)}.')
         for stop in self.stops:
             parse_stop(stop)
+        if len({str(parse_reader(reader)) for reader in self.readers}) < len(self.readers):
+            raise ValueError("Name each reader once.")
         if not 0 <= self.noise < 1:
             raise ValueError(f"The noise is a share from 0 to less than 1, not {self.noise:g}.")
         if self.seeds < 1 or self.active_seeds < 1:
@@ -75,33 +86,46 @@ class Plan:
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Plan:
         """The plan whose fields JSON holds."""
-        several = {name: tuple(data[name]) for name in ("orders", "stops")}
+        several = {name: tuple(data.get(name, ())) for name in ("orders", "stops", "readers")}
         return cls(**{**data, **several})
 
     @property
     def steps(self) -> list[tuple[str, Stop | None]]:
         """Each order's own figures, then those of its stops."""
         stops = [parse_stop(stop, streak=self.streak) for stop in self.stops]
-        return [(order, stop) for order in self.orders for stop in (None, *stops)]
+        read = [
+            f"{order} {parse_reader(reader)}" for reader in self.readers for order in READ_ORDERS
+        ]
+        return [(order, stop) for order in (*self.orders, *read) for stop in (None, *stops)]
 
     def simulation(self, pool: Pool) -> Simulation:
         """A pool to be simulated by this plan. ValueError: it has no relevant image."""
-        return Simulation(pool, noise=self.noise, seeds=self.seeds, active_seeds=self.active_seeds)
+        return Simulation(
+            pool,
+            noise=self.noise,
+            seeds=self.seeds,
+            active_seeds=self.active_seeds,
+            prevalence=self.prevalence,
+        )
 
 
 def with_step(figures: Figures, simulation: Simulation, order: str, stop: Stop | None) -> Figures:
     """The figures of a query with those of one more step of its plan."""
     if stop is None:
+        if simulation.noise and order.startswith("read "):
+            doubts = [*figures.get("doubts", []), asdict(simulation.doubt(order))]
+            figures = figures | {"doubts": doubts}
         more = [*figures.get("orders", []), asdict(simulation.order(order))]
         return figures | {"curve_labels": simulation.curve_labels, "orders": more}
     return figures | {"stops": [*figures.get("stops", []), asdict(simulation.stop(order, stop))]}
 
 
 def figure_rows(queries: Iterable[Figures]) -> Iterator[dict[str, Any]]:
-    """A row for each stop of each query's orders: NAMES, ORDER_COLUMNS, "runs", MEANS, and SHARES
-    with their intervals, None where a stop has none.
+    """A row for each stop of each query's orders: NAMES, ORDER_COLUMNS, DOUBT_COLUMNS, "runs",
+    MEANS, and SHARES with their intervals, None where an order or a stop has none.
     """
     for figures in queries:
+        doubts = {doubt["order"]: doubt for doubt in figures.get("doubts", [])}
         orders = {order["order"]: order for order in figures["orders"]}
         for stop in figures["stops"]:
             order = orders[stop["order"]]
@@ -109,6 +133,7 @@ def figure_rows(queries: Iterable[Figures]) -> Iterator[dict[str, Any]]:
             row |= {"order": stop["order"], "stop": stop["stop"]}
             row |= {f"labels_to_{recall}": labels for recall, labels in order["labels_to"].items()}
             row |= {name: order[name] for name in ("wss_95", "erf_10", "atd")}
+            row |= {name: doubts.get(stop["order"], {}).get(name) for name in DOUBT_COLUMNS}
             row |= {name: stop[name] for name in ("runs", *MEANS)}
             for name in SHARES:
                 share = stop[name] or {}
@@ -122,7 +147,7 @@ def figures_csv(queries: Iterable[Figures]) -> str:
     """`figure_rows` as CSV; a figure that isn't defined is empty."""
     file = io.StringIO()
     edges = (column for name in SHARES for column in _edges(name))
-    columns = (*NAMES, *ORDER_COLUMNS, "runs", *MEANS, *edges)
+    columns = (*NAMES, *ORDER_COLUMNS, *DOUBT_COLUMNS, "runs", *MEANS, *edges)
     writer = csv.DictWriter(file, columns, lineterminator="\n")
     writer.writeheader()
     for row in figure_rows(queries):
@@ -147,6 +172,8 @@ def mean_rows(queries: Sequence[Figures]) -> list[dict[str, Any]]:
         base = to_95.get(("frozen", stop))
         mean["times_frozen"] = to_95[order, stop] / base if base else None
         mean |= {name: fmean(row[name] for row in rows) for name in (*ORDER_COLUMNS, *MEANS)}
+        if rows[0]["second_opinions"] is not None:
+            mean |= {name: fmean(row[name] for row in rows) for name in DOUBT_COLUMNS}
         mean["runs"] = sum(row["runs"] for row in rows)
         for name in SHARES:
             if rows[0][name] is None:
@@ -172,6 +199,19 @@ def order_table(queries: Sequence[Figures]) -> list[Sequence[str]]:
 def stop_table(queries: Sequence[Figures]) -> list[Sequence[str]]:
     """The stops' `mean_rows` as cells of a table, its head first; shares with their intervals."""
     return [STOP_HEAD, *map(_stop_cells, mean_rows(queries))]
+
+
+def doubt_table(queries: Sequence[Figures]) -> list[Sequence[str]]:
+    """What second opinions find where a reader doubts labels, as cells of a table, its head first,
+    and nothing where none does.
+    """
+    rows = {row["order"]: row for row in mean_rows(queries) if row.get("second_opinions")}
+    cells = [
+        (row["order"], f"{asked:,.1f}", f"{100 * found / asked:.1f}", f"{100 * random / asked:.1f}")
+        for row in rows.values()
+        for asked, found, random in [[row[name] for name in DOUBT_COLUMNS]]
+    ]
+    return [DOUBT_HEAD, *cells] if cells else []
 
 
 def _order_cells(row: dict[str, Any]) -> Sequence[str]:

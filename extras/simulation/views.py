@@ -14,8 +14,8 @@ from core.access import Role, require_role
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from extras.simulation.drawing import recall_chart
-from extras.simulation.forms import ORDER_TITLES, SimulationForm
-from extras.simulation.report import figures_csv, order_table, stop_table
+from extras.simulation.forms import SimulationForm, order_title
+from extras.simulation.report import doubt_table, figures_csv, order_table, stop_table
 from extras.simulation.services import JOB_KIND, simulation_begin
 
 RECENT: Final = 20
@@ -51,12 +51,14 @@ def simulation(request: HttpRequest, pk: int) -> HttpResponse:
     job = get_object_or_404(_simulations(request.user), pk=pk)
     context: dict[str, Any] = {"section": SECTION, "job": job, "plan": job.params["plan"]}
     if job.state == Job.State.DONE:
+        doubts = doubt_table([job.result])
         context |= {
             "figures": job.result,
             "chart": recall_chart(job.result),
             "tables": [
                 ("Orders", *_titled(order_table([job.result]))),
                 ("Stops", *_titled(stop_table([job.result]))),
+                *([("Doubted labels", *_titled(doubts))] if doubts else []),
             ],
         }
     return render(request, "simulation/simulation.html", context)
@@ -65,7 +67,7 @@ def simulation(request: HttpRequest, pk: int) -> HttpResponse:
 def _titled(table: list[Any]) -> tuple[Any, list[Any]]:
     """A table's head, and its rows with the orders as pages name them."""
     head, *rows = table
-    return head, [[ORDER_TITLES[order], *cells] for order, *cells in rows]
+    return head, [[order_title(order), *cells] for order, *cells in rows]
 
 
 @login_required

@@ -127,6 +127,8 @@ def test_what_cant_be_done_is_refused(release: Release, corpus: World) -> None:
         (["30", "--order", "frozen,frozen"], "Name at least one order, each once."),
         (["30", "--stop", "streak"], '"streak" is no stop rule'),
         (["30", "--noise", "1"], "The noise is a share from 0 to less than 1, not 1."),
+        (["30", "--reader", "auc:2"], '"auc:2" is no reader: write auc:0.9, with an AUC from 0.5'),
+        (["30", "--reader", "auc:0.9,auc:0.90"], "Name each reader once."),
         (["30", "--seeds", "0"], "'0' is not a whole number from 1"),
         (["30", "--csv", "/dev/null/a.csv"], "/dev/null/a.csv: "),
         (["50"], "Query 50 isn't complete, so nobody knows"),
@@ -175,6 +177,32 @@ def test_all_queries_of_a_release(release: Release, tmp_path: Path) -> None:
     both = [row for row in rows if (row["order"], row["stop"]) == ("random", "certificate:0.5")]
     covered = sum(float(row["coverage"]) * 20 for row in both)
     assert means["random", "certificate:0.5"]["coverage"] == pytest.approx(covered / 40)
+
+
+def test_readers_add_their_orders_and_what_their_doubt_finds(
+    release: Release, tmp_path: Path
+) -> None:
+    path = tmp_path / "figures.csv"
+    options = ["--seeds", "20", "--active-seeds", "2", "--order", "active", "--stop", "exhausted"]
+    readers = ["--reader", "auc:0.99,auc:0.7:0.5"]
+    found = simulated("Toads", *options, *readers, "--noise", "0.5", "--csv", str(path))
+    orders = [
+        "active",
+        *("read auc:0.99", "screened auc:0.99", "read auc:0.7:0.5", "screened auc:0.7:0.5"),
+    ]
+    for one in found["queries"]:
+        assert [order["order"] for order in one["orders"]] == orders
+        assert [doubt["order"] for doubt in one["doubts"]] == [orders[1], orders[3]]
+    # Of the two queries' mean shares of relevant images, 4 of 40 and 5 of 12.
+    assert found["plan"]["prevalence"] == pytest.approx((4 / 40 + 5 / 12) / 2)
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["second_opinions"] != "" for row in rows[:5]] == [False, True, False, True, False]
+    assert float(rows[1]["errors_found"]) > float(rows[1]["errors_at_random"]) > 0
+    lines = printed("Toads", *options, *readers, "--noise", "0.5").splitlines()
+    start = next(at for at, line in enumerate(lines) if "doubted labels" in line)
+    assert lines[start + 1].startswith("read auc:0.99 ")
+    assert "doubts" not in simulated("30", *options, *readers)["queries"][0]
 
 
 def test_tables_for_people(release: Release) -> None:

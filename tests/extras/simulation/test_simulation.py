@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extras.simulation import measures
+from extras.simulation import measures, readers
 from extras.simulation.core import Pool, Simulation, Stop, active_order, parse_stop
+from extras.simulation.readers import parse_reader
 from labeling.candidates.stopping import stop_state
 from labeling.certificates import bounds
 from labeling.certificates.bounds import AuditRound
@@ -270,3 +271,61 @@ def test_what_the_model_misses_is_learned_and_the_rest_costs_little(understood, 
         frozen, active = (simulation.order(order) for order in ("frozen", "active"))
         ratios.append(active.labels_to["95"] / frozen.labels_to["95"])
     assert np.exp(np.mean(np.log(ratios))) <= most
+
+
+def test_a_simulated_reader_has_the_auc_and_the_correlation_that_it_is_asked_for():
+    pool = drawn_pool(0, understood=False, images=20_000)
+    clip = pool_scores(pool.vectors, pool.text)
+    for text, correlation in (("auc:0.7", 0), ("auc:0.95", 0), ("auc:0.9:0.5", 0.5)):
+        reader = parse_reader(text)
+        said = reader.log_odds(pool.relevant, clip, prevalence=pool.relevant.mean(), seed=1)
+        # Mann and Whitney's U as a share of the pairs is the AUC.
+        ranks = np.empty(len(said))
+        ranks[np.argsort(said)] = np.arange(1, len(said) + 1)
+        positive = int(pool.relevant.sum())
+        pairs = positive * (len(said) - positive)
+        auc = (ranks[pool.relevant].sum() - positive * (positive + 1) / 2) / pairs
+        assert auc == pytest.approx(reader.auc, abs=0.01)
+        others = ~pool.relevant
+        assert np.corrcoef(said[others], clip[others])[0, 1] == pytest.approx(correlation, abs=0.03)
+        # Calibrated: of all images as many are relevant as its probabilities add up to.
+        assert (1 / (1 + np.exp(-said))).sum() == pytest.approx(positive, rel=0.1)
+    for wrong in ("0.9", "auc", "auc:1", "auc:0.4", "auc:0.9:2", "auc:0.9:0:0", "auc:x"):
+        with pytest.raises(ValueError, match="is no reader: write auc:"):
+            parse_reader(wrong)
+
+
+def test_a_good_reader_brings_the_relevant_first_and_a_useless_one_changes_nothing():
+    pool = drawn_pool(0, understood=False, images=800)
+    simulation = Simulation(pool, seeds=3)
+    relevant, active = int(pool.relevant.sum()), simulation.order("active").labels_to["95"]
+    # One image in four comes from the frozen order.
+    assert simulation.order("read auc:0.999").labels_to["95"] < 4 / 3 * relevant + 10 < active
+    assert simulation.order("read auc:0.5").labels_to["95"] == active
+    # What a reader leaves out comes last.
+    assert simulation.order("screened auc:0.6").labels_to["100"] <= 800
+
+
+def test_a_certificate_holds_where_a_reader_leaves_out_relevant_images(monkeypatch):
+    """The reader keeps what only half of the relevant images belong to: the audits find out."""
+    monkeypatch.setattr(readers, "KEPT", 0.5)
+    simulation = Simulation(scored_pool(300, 40, 2), seeds=50, active_seeds=50)
+    screened = simulation.stop("screened auc:0.8", parse_stop("streak:300"))
+    assert screened.recall_p5 < screened.recall < 0.55
+    figures = simulation.stop("screened auc:0.8", parse_stop("certificate:0.6", streak=20))
+    assert figures.coverage is not None
+    assert figures.false_certificates is not None
+    assert figures.recall > 0.7
+    assert figures.exhausted < 0.5
+    assert figures.coverage.high >= 0.95
+    assert figures.false_certificates.low <= 0.05
+
+
+def test_doubt_finds_errors_sooner_than_chance_where_a_reader_is_good():
+    pool = drawn_pool(0, understood=True, images=2000)
+    simulation = Simulation(pool, seeds=50, noise=0.2)
+    good, poor = (simulation.doubt(f"read auc:{auc}") for auc in ("0.99", "0.7"))
+    assert good.second_opinions > 0
+    assert good.errors_found > 5 * good.errors_at_random
+    # It is confident of no relevant image, and doubts those that people found.
+    assert poor.errors_found < poor.errors_at_random

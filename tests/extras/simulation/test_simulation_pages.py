@@ -94,6 +94,16 @@ def test_a_simulation_from_the_form_to_its_figures(query: Query, reviewer: Any) 
     assert job.title in client.get("/simulations/").content.decode()
 
 
+def test_a_reader_is_in_the_figures_of_a_simulation(query: Query, reviewer: Any) -> None:
+    client = client_of(reviewer)
+    job = begun(client, query, reader="auc:0.9", noise=0.3, stops="streak:5", seeds=3)
+    run_jobs()
+    page = client.get(f"/simulations/{job.pk}/").content.decode()
+    shown = ("Learns with reader auc:0.9", "Screened by reader auc:0.9", "Doubted labels")
+    assert all(text in page for text in shown)
+    assert len(drawings(page)) == 1
+
+
 def test_what_cant_be_simulated_is_said_in_the_form(
     query: Query, reviewer: Any, corpus: World
 ) -> None:
@@ -101,6 +111,7 @@ def test_what_cant_be_simulated_is_said_in_the_form(
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"stops": "streak:0"}, "“streak:0” is no stop rule"),
         ({"stops": "exhausted, exhausted"}, "Name at least one stop rule, each once."),
+        ({"reader": "0.9"}, "“0.9” is no reader: write auc:0.9"),
         ({"orders": []}, "This field is required."),
         ({"seeds": 2001}, "Ensure this value is less than or equal to 2000."),
         ({"noise": 1}, "Ensure this value is less than or equal to 0.9."),

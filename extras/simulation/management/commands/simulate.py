@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from django.conf import settings
@@ -21,6 +22,7 @@ from extras.simulation.release_pools import release_pools
 from extras.simulation.report import (
     Figures,
     Plan,
+    doubt_table,
     figures_csv,
     mean_rows,
     order_table,
@@ -83,6 +85,14 @@ class Command(ServiceCommand):
             default=usual.active_seeds,
             help="at most so many of them in the order that learns (default: %(default)s)",
         )
+        parser.add_argument(
+            *("--reader", "--readers"),
+            type=_several,
+            default=usual.readers,
+            metavar="auc:0.9,…",
+            help="machines that read along, by their AUC, and auc:0.9:0.5 with the correlation of "
+            "their errors with CLIP's (default: none)",
+        )
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
         parser.add_argument("--csv", type=Path, metavar="FILE", help="write each query's figures")
 
@@ -95,7 +105,10 @@ class Command(ServiceCommand):
                 seeds=options["seeds"],
                 active_seeds=options["active_seeds"],
                 streak=settings.STOP_STREAK,
+                readers=options["reader"],
             )
+            if plan.readers:
+                plan = replace(plan, prevalence=_prevalence(_pools(names)))
             quiet = options["verbosity"] == 0
             queries, refused = _simulated(_pools(names), plan, quiet=quiet)
         except ValueError as error:
@@ -142,6 +155,14 @@ def _pools(names: Sequence[str]) -> Iterator[JudgedPool | SimulationRefused]:
             yield error
 
 
+def _prevalence(pools: Iterable[JudgedPool | SimulationRefused]) -> float | None:
+    """The share of relevant images, mean over the queries: what a reader that was calibrated on
+    other queries knows of one. None without any.
+    """
+    found = [one.pool.relevant for one in pools if isinstance(one, JudgedPool)]
+    return fmean(relevant.mean() for relevant in found) if found else None
+
+
 def _simulated(
     pools: Iterable[JudgedPool | SimulationRefused], plan: Plan, *, quiet: bool
 ) -> tuple[list[Figures], list[str]]:
@@ -179,7 +200,7 @@ def _lines(queries: Sequence[Figures], refused: Sequence[str], plan: Plan) -> It
         )
     if plan.noise:
         yield f"Each run misses {100 * plan.noise:g} % of the relevant images at random."
-    for table in (order_table(queries), stop_table(queries)):
+    for table in filter(None, (order_table(queries), stop_table(queries), doubt_table(queries))):
         yield ""
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         yield from ("  ".join(map(str.ljust, line, widths)).rstrip() for line in table)
