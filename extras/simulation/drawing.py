@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from django.utils.safestring import SafeString
 
-from extras.simulation.forms import ORDER_TITLES, order_title
+from extras.simulation.forms import ORDER_TITLES
 from extras.simulation.measures import ideal_curve
 from extras.simulation.report import Figures
 from releases.charts import (
@@ -33,7 +33,7 @@ def recall_chart(figures: Figures) -> SafeString:
     """
     labels = np.array(figures["curve_labels"])
     curves = {
-        order_title(row["order"]): row["curve"]
+        ORDER_TITLES.get(row["order"], row["order"]): row["curve"]
         for row in figures["orders"]
         if not row["order"].startswith("screened ")
     }
@@ -48,13 +48,13 @@ def recall_chart(figures: Figures) -> SafeString:
     rules = list(dict.fromkeys(row["stop"] for row in figures["stops"]))[:MOST_SHAPES]
     stops = [
         {
-            "order": order_title(row["order"]),
+            "order": ORDER_TITLES.get(row["order"], row["order"]),
             "stop": row["stop"],
             "labels": row["labels"],
             "recall": row["recall"],
         }
         for row in figures["stops"]
-        if row["stop"] in rules and order_title(row["order"]) in names
+        if row["stop"] in rules and not row["order"].startswith("screened ")
     ]
 
     columns = {"expr": "width < 400 ? 2 : 4"}

@@ -7,17 +7,15 @@ from typing import Any, Final
 from django import forms
 from django.conf import settings
 
-from extras.simulation.readers import parse_reader
 from extras.simulation.report import Plan
 from releases.making.labels import complete_queries
 
-#: Orders as pages name them.
+#: Orders as pages name them; a reader's are named as they are.
 ORDER_TITLES: Final = {
     "frozen": "CLIP order",
     "active": "Order that learns",
     "random": "Random order",
 }
-READ_TITLES: Final = {"read": "Learns with reader", "screened": "Screened by reader"}
 MOST_SEEDS: Final = 2000
 
 
@@ -59,21 +57,12 @@ class SimulationForm(forms.Form):
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text="The share of the relevant images that a person misses, from 0 to 0.9.",
     )
-
     reader = forms.CharField(
         label="Reader",
         required=False,
-        help_text="A machine that reads along, by its AUC: auc:0.9, or auc:0.9:0.5 with the "
-        "correlation of its errors with CLIP's.",
+        help_text="A machine that reads along, by its AUC, as auc:0.9: then also the order that "
+        "learns with what it says (“read”), and of what it keeps alone (“screened”).",
     )
-
-    def clean_reader(self) -> tuple[str, ...]:
-        """The readers of the plan: one or none."""
-        text = self.cleaned_data["reader"]
-        try:
-            return (str(parse_reader(text)),) if text else ()
-        except ValueError as error:
-            raise forms.ValidationError(str(error)) from error
 
     def clean(self) -> dict[str, Any]:
         """Make the plan."""
@@ -86,14 +75,8 @@ class SimulationForm(forms.Form):
                     noise=data["noise"],
                     seeds=data["seeds"],
                     streak=settings.STOP_STREAK,
-                    readers=data["reader"],
+                    readers=(data["reader"],) if data["reader"] else (),
                 )
             except ValueError as error:
-                self.add_error("stops", str(error))
+                self.add_error(None, str(error))
         return data
-
-
-def order_title(order: str) -> str:
-    """An order as pages name it."""
-    kind, _, reader = order.partition(" ")
-    return f"{READ_TITLES[kind]} {reader}" if reader else ORDER_TITLES[order]

@@ -33,9 +33,6 @@ class Reader:
     correlation: float = 0.0
     """Of its scores with CLIP's among the relevant images and among the others, 0..1."""
 
-    def __str__(self) -> str:
-        return f"auc:{self.auc:g}" + (f":{self.correlation:g}" if self.correlation else "")
-
     def log_odds(self, relevant: Flags, clip: Scores, *, prevalence: float, seed: int) -> Scores:
         """What it says of the images (n,) of a pool, which CLIP scores `clip`, calibrated on images
         of which the share `prevalence` is relevant.

@@ -69,15 +69,16 @@ class Plan:
     def __post_init__(self) -> None:
         """ValueError: an unknown order or stop, nothing or one thing twice to do, numbers out of
         range."""
-        for name, given in (("order", self.orders), ("stop rule", self.stops)):
+        several = {"order": self.orders, "stop rule": self.stops, "reader": self.readers or "-"}
+        for name, given in several.items():
             if not given or len(set(given)) < len(given):
                 raise ValueError(f"Name at least one {name}, each once.")
         if unknown := set(self.orders) - set(ORDERS):
             raise ValueError(f'There is no order "{min(unknown)}"; there are {", ".join(ORDERS)}.')
         for stop in self.stops:
             parse_stop(stop)
-        if len({str(parse_reader(reader)) for reader in self.readers}) < len(self.readers):
-            raise ValueError("Name each reader once.")
+        for reader in self.readers:
+            parse_reader(reader)
         if not 0 <= self.noise < 1:
             raise ValueError(f"The noise is a share from 0 to less than 1, not {self.noise:g}.")
         if self.seeds < 1 or self.active_seeds < 1:
@@ -93,9 +94,7 @@ class Plan:
     def steps(self) -> list[tuple[str, Stop | None]]:
         """Each order's own figures, then those of its stops."""
         stops = [parse_stop(stop, streak=self.streak) for stop in self.stops]
-        read = [
-            f"{order} {parse_reader(reader)}" for reader in self.readers for order in READ_ORDERS
-        ]
+        read = [f"{order} {reader}" for reader in self.readers for order in READ_ORDERS]
         return [(order, stop) for order in (*self.orders, *read) for stop in (None, *stops)]
 
     def simulation(self, pool: Pool) -> Simulation:
@@ -206,11 +205,10 @@ def doubt_table(queries: Sequence[Figures]) -> list[Sequence[str]]:
     and nothing where none does.
     """
     rows = {row["order"]: row for row in mean_rows(queries) if row.get("second_opinions")}
-    cells = [
-        (row["order"], f"{asked:,.1f}", f"{100 * found / asked:.1f}", f"{100 * random / asked:.1f}")
-        for row in rows.values()
-        for asked, found, random in [[row[name] for name in DOUBT_COLUMNS]]
-    ]
+    cells = []
+    for order, row in rows.items():
+        asked, *errors = (row[name] for name in DOUBT_COLUMNS)
+        cells.append((order, f"{asked:,.1f}", *(f"{100 * each / asked:.1f}" for each in errors)))
     return [DOUBT_HEAD, *cells] if cells else []
 
 

@@ -14,7 +14,7 @@ from core.access import Role, require_role
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from extras.simulation.drawing import recall_chart
-from extras.simulation.forms import SimulationForm, order_title
+from extras.simulation.forms import ORDER_TITLES, SimulationForm
 from extras.simulation.report import doubt_table, figures_csv, order_table, stop_table
 from extras.simulation.services import JOB_KIND, simulation_begin
 
@@ -67,7 +67,7 @@ def simulation(request: HttpRequest, pk: int) -> HttpResponse:
 def _titled(table: list[Any]) -> tuple[Any, list[Any]]:
     """A table's head, and its rows with the orders as pages name them."""
     head, *rows = table
-    return head, [[order_title(order), *cells] for order, *cells in rows]
+    return head, [[ORDER_TITLES.get(order, order), *cells] for order, *cells in rows]
 
 
 @login_required

@@ -128,7 +128,7 @@ def test_what_cant_be_done_is_refused(release: Release, corpus: World) -> None:
         (["30", "--stop", "streak"], '"streak" is no stop rule'),
         (["30", "--noise", "1"], "The noise is a share from 0 to less than 1, not 1."),
         (["30", "--reader", "auc:2"], '"auc:2" is no reader: write auc:0.9, with an AUC from 0.5'),
-        (["30", "--reader", "auc:0.9,auc:0.90"], "Name each reader once."),
+        (["30", "--reader", "auc:0.9,auc:0.9"], "Name at least one reader, each once."),
         (["30", "--seeds", "0"], "'0' is not a whole number from 1"),
         (["30", "--csv", "/dev/null/a.csv"], "/dev/null/a.csv: "),
         (["50"], "Query 50 isn't complete, so nobody knows"),

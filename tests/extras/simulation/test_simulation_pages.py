@@ -99,7 +99,7 @@ def test_a_reader_is_in_the_figures_of_a_simulation(query: Query, reviewer: Any)
     job = begun(client, query, reader="auc:0.9", noise=0.3, stops="streak:5", seeds=3)
     run_jobs()
     page = client.get(f"/simulations/{job.pk}/").content.decode()
-    shown = ("Learns with reader auc:0.9", "Screened by reader auc:0.9", "Doubted labels")
+    shown = ("read auc:0.9", "screened auc:0.9", "Doubted labels")
     assert all(text in page for text in shown)
     assert len(drawings(page)) == 1
 

@@ -108,7 +108,10 @@ class Command(ServiceCommand):
                 readers=options["reader"],
             )
             if plan.readers:
-                plan = replace(plan, prevalence=_prevalence(_pools(names)))
+                # What readers know that were calibrated on other queries.
+                pools = (one.pool for one in _pools(names) if isinstance(one, JudgedPool))
+                shares = [pool.relevant.mean() for pool in pools]
+                plan = replace(plan, prevalence=fmean(shares) if shares else None)
             quiet = options["verbosity"] == 0
             queries, refused = _simulated(_pools(names), plan, quiet=quiet)
         except ValueError as error:
@@ -153,14 +156,6 @@ def _pools(names: Sequence[str]) -> Iterator[JudgedPool | SimulationRefused]:
             yield query_pool(query)
         except SimulationRefused as error:
             yield error
-
-
-def _prevalence(pools: Iterable[JudgedPool | SimulationRefused]) -> float | None:
-    """The share of relevant images, mean over the queries: what a reader that was calibrated on
-    other queries knows of one. None without any.
-    """
-    found = [one.pool.relevant for one in pools if isinstance(one, JudgedPool)]
-    return fmean(relevant.mean() for relevant in found) if found else None
 
 
 def _simulated(
