@@ -58,6 +58,13 @@ def opinion_key_ensure(*, query: Query) -> bytes:
     return bytes(OpinionKey.objects.get_or_create(query=query, defaults=made)[0].key)
 
 
+def first_labels(query: Query) -> list[tuple[int, int, bool, float | None, bool | None]]:
+    """What one annotator alone has judged and is sure of: the image, who, whether it is relevant,
+    its score in the list, and whether it is of a look-alike; by image.
+    """
+    return fetch_all(_FIRST, {"query": query.pk, "list": query.current_list_id})
+
+
 def opinions_draw(*, query: Query) -> None:
     """Choose the labels of a query that get a second opinion, when it is submitted; the caller
     holds its lock.
@@ -79,11 +86,9 @@ def opinions_draw(*, query: Query) -> None:
         return
     before = query.blind_items.filter(kind=SECOND_OPINIONS.name, only_for=None)
     known = dict(before.values_list("image", "boundary"))
-    rows = [
-        row
-        for row in fetch_all(_FIRST, {"query": query.pk, "list": query.current_list_id})
-        if row[0] not in known
-    ]
+    # What an extra has added is no part of the draw; those labels were passed over by then.
+    chosen = before.exclude(probability=None, boundary=False).count()
+    rows = [row for row in first_labels(query) if row[0] not in known]
     least = setting("SECOND_OPINION_LEAST")
     most = max(least, int(setting("SECOND_OPINION_MOST") * (len(rows) + len(known))))
     people = {image_id: person for image_id, person, *_ in rows}
@@ -97,8 +102,8 @@ def opinions_draw(*, query: Query) -> None:
         query_id=query.query_id,
         shares=shares,
         boundary=0 if any(known.values()) else count,
-        least=0 if known else least,
-        most=max(most - len(known), 0),
+        least=0 if chosen else least,
+        most=max(most - chosen, 0),
         threshold=_threshold(before, shares),
     )
     BlindItem.objects.bulk_create(

@@ -30,7 +30,7 @@ class Pattern:
     says: dict[int, bool]
     """Whether relevant, by person; two at least. Unsure counts as not relevant, as in a release."""
     weight: float
-    """How many images each stands for; 0 where it was chosen for its score alone."""
+    """How many images each stands for; 0 where it was chosen for its score or by a reader."""
     boundary: bool
     """Chosen for their scores."""
     images: int

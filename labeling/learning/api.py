@@ -44,6 +44,10 @@ class RevisionQueueSerializer(serializers.Serializer[Any]):
         source="revision.relevant", help_text="the relevant ones of them"
     )
     queue = QueuedSerializer(source="images", many=True)
+    left_out = serializers.ListField(
+        child=serializers.IntegerField(),
+        help_text="ranks of images that don't come up in this order; audits draw them too",
+    )
 
 
 class LearningActions:

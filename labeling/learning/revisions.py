@@ -72,6 +72,8 @@ class Queue:
     revision: Revision
     images: list[QueuedImage]
     """The first QUEUE images that the person hasn't judged."""
+    left_out: list[int]
+    """The ranks of images that don't come up (`features.Feature.offered`)."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -151,8 +153,10 @@ def revision_queue(*, query: Query, user: Any) -> Queue:
         else _labels_at(candidate_list, candidate_list.size, user, judged.last_event)
     )
     learned = not np.array_equal(w, text) or weight != 0
-    left_out = pool.image_ids[~feature.offered].tolist() if feature else []
-    return Queue(revision, _queue(pool, image_ids, set(own.labels), set(left_out), learned=learned))
+    gone = ~feature.offered if feature else np.zeros(len(pool.ranks), np.bool_)
+    left_out = set(pool.image_ids[gone].tolist())
+    images = _queue(pool, image_ids, set(own.labels), left_out, learned=learned)
+    return Queue(revision, images, pool.ranks[gone].tolist())
 
 
 def revision_problem(revision: Revision) -> str | None:
@@ -312,7 +316,7 @@ def _fit(
     image_ids, vectors = image_vectors(model=model, image_ids=list(labels))
     relevant = np.array([labels[image_id] for image_id in image_ids.tolist()], np.bool_)
     numbers = np.empty((len(image_ids), 0))
-    if feature is not None:
+    if feature is not None and feature.numbers.any():
         numbers = _numbers_of(image_ids, pool, feature)[:, None]
     return direction_and_weight(pool.moments, text, vectors, relevant, numbers)
 

@@ -26,6 +26,7 @@ from labeling.lifecycle.assignments import (
     still_labeling,
 )
 from labeling.lifecycle.mail import mail_assigned
+from labeling.lifecycle.signals import query_submitted
 from labeling.queries.categories import ICONIC_GROUPS
 from labeling.queries.models import Benchmark, Query, QueryEdit, QueryTransition
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
@@ -283,6 +284,7 @@ def query_transition(
         mail_assigned(query=query, people=query.assignments.filter(assigned).values("annotator"))
     elif handed_in and not give_up:
         opinions_draw(query=query)
+        query_submitted.send(sender=Query, query=query)
     return query
 
 
@@ -302,6 +304,7 @@ def query_submit_if_done(*, query: Query, by: Any) -> None:
     query.save(update_fields=["state", "updated_at"])
     if done.filter(reason="").exists():
         opinions_draw(query=query)
+        query_submitted.send(sender=Query, query=query)
 
 
 @transaction.atomic

@@ -270,10 +270,16 @@ test("in the order that learns, what was met or labeled stays and the queue come
   source.take(revision(2, [8, 4]), [2]);
   assert.deepEqual(source.order, [3, 7, 2, 8, 4, 1, 5, 6]);
   assert.equal(store.heard("order").length, 1);
+  // What is left out doesn't come up, unless it is labeled already.
+  source.take({ ...revision(2, [8, 4]), left_out: [3, 5, 6] }, [2]);
+  assert.deepEqual(store.visibleRanks(0, 9, { unlabeled: true }), [2, 8, 4, 1]);
+  assert.deepEqual([store.visible(3), store.visible(5)], [true, false]);
+  source.take(revision(2, [8, 4]), [2]);
+  assert.ok(store.visible(5));
   // An answer that was overtaken, and one for another list.
   source.take(revision(1, [1]), []);
   source.take({ ...revision(3, [1]), list: 2 }, []);
-  assert.equal(store.heard("order").length, 1);
+  assert.equal(store.heard("order").length, 3);
   // Without a revision the list stands as it is, behind what is labeled.
   made = null;
   server.pages.delete(`/api/queries/${QUERY}/revisions/`);

@@ -13,6 +13,7 @@ const SOURCES = {
   second: "as a second opinion",
   run: "as an image of a run",
   correction: "as a correction",
+  reader: "among more images",
 };
 
 /** @param {Studio} studio */

@@ -17,6 +17,8 @@ export class LearnedSource extends ListSource {
   queued = new Map();
   /** Ranks that were on the screen. */
   met = new Set();
+  /** Ranks of unlabeled images that don't come up, as the last revision says. */
+  leftOut = new Set();
   /** The last revision taken, as the API gives it; null before the first. */
   revision = null;
 
@@ -26,6 +28,10 @@ export class LearnedSource extends ListSource {
 
   rankAt(place) {
     return this.order[place - 1];
+  }
+
+  hides(rank) {
+    return this.leftOut.has(rank) && this.needsLabel(rank);
   }
 
   provenance(rank) {
@@ -84,6 +90,7 @@ export class LearnedSource extends ListSource {
     const rest = Array.from({ length: size }, (_, index) => index + 1);
     this.order = [...new Set([...first, ...this.queued.keys(), ...rest])];
     this.places = new Map(this.order.map((rank, index) => [rank, index + 1]));
+    this.leftOut = new Set(revision?.left_out);
     this.revision = revision;
   }
 }

@@ -131,6 +131,15 @@ function end(studio) {
         back,
       );
     }
+    if (store.next(0, { unlabeled: true }) === null) {
+      return box(
+        "The end of what comes up",
+        `${counted(progress.remaining, "candidate")} of the list ${have} no label and ${progress.remaining === 1 ? "doesn’t" : "don’t"} come up ` +
+          "in this order. Audits draw from all of them.",
+        choice("Hand in …", () => studio.run("stop_panel"), true),
+        back,
+      );
+    }
     return box(
       "The end of the list",
       `${counted(progress.remaining, "candidate")} before it ${have} no label yet; ` +

@@ -36,6 +36,11 @@ export class Source {
     return place;
   }
 
+  /** Whether the image there doesn't come up, although it is in the list. */
+  hides() {
+    return false;
+  }
+
   /** Whether the person may judge in the present state of the query, as the API gives it. */
   canLabel(query) {
     return query.can_label;
