@@ -4,10 +4,13 @@ queries that use it. Nothing here is a judgment.
 
 from __future__ import annotations
 
+import numpy as np
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from extras.reading.calibration import Curve
+from labeling.judging.models import BlindItem
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 
@@ -101,6 +104,11 @@ class Calibration(models.Model):
     def __str__(self) -> str:
         return f"calibration {self.pk} of {self.reader_id}"
 
+    @property
+    def curve(self) -> Curve:
+        """As a function."""
+        return Curve(np.array(self.said), np.array(self.found))
+
 
 class ReaderUse(models.Model):
     """What a query uses a reader for; others have no row."""
@@ -121,6 +129,10 @@ class ReaderUse(models.Model):
         help_text="the calibrated probability below which images don't come up in the order that "
         "learns; empty for no screening",
     )
+    recall = models.FloatField(
+        null=True,
+        help_text="of judged relevant images, the share that `screening` was chosen to keep",
+    )
     changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
@@ -128,3 +140,23 @@ class ReaderUse(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query_id} uses {self.reader_id}"
+
+
+class ReaderPick(models.Model):
+    """That people judge an image blindly because of what a reader said of it."""
+
+    class How(models.TextChoices):
+        """What it was picked for."""
+
+        QUEUE = "queue", "called relevant after the stop"
+        SPENT = "spent", "least sure, when judgments were offered"
+        OPINIONS = "opinions", "differs from a label"
+
+    item = models.OneToOneField(
+        BlindItem, on_delete=models.CASCADE, primary_key=True, related_name="reader_pick"
+    )
+    reader = models.ForeignKey(Reader, on_delete=models.PROTECT, related_name="picks")
+    how = models.CharField(max_length=10, choices=How)
+
+    def __str__(self) -> str:
+        return f"{self.item_id}: {self.how} of {self.reader_id}"
