@@ -65,6 +65,8 @@ _PAGES: Final = {
       Practice                           /practice/
       Images of runs                     /queries/{query}/requested/
       Next images of runs                /requested/
+      More images                        /queries/{submitted}/more-images/
+      Next of more images                /more-images/
       Labeling of oneself                /people/{annotator}/labeling/
       Query of an annotator              /queries/{query}/
       Images of an annotator             /queries/{query}/images/
@@ -83,6 +85,7 @@ _PAGES: Final = {
       API: comments on an image          /api/queries/{query}/comments/?image={image}
       API: comments on a query           /api/queries/{query}/comments/
       API: images of runs                /api/queries/{query}/requested/
+      API: more images                   /api/queries/{submitted}/more-images/
       API: reference                     /api/queries/{query}/reference/
       API: preferences                   /api/preferences/labeling/
       API: data sets                     /api/data-sets/
@@ -111,6 +114,7 @@ _PAGES: Final = {
       API: images of a query             /api/queries/{query}/images/?person={annotator}
       Completion                         /queries/{query}/complete/
       Boxes of a query                   /queries/{complete}/boxes/
+      API: reader of a query             /api/queries/{submitted}/reader/
       Boxes of a query, COCO file        /queries/{complete}/boxes.json
       Where and when                     /queries/{complete}/nature/
       Where and when, as CSV             /queries/{complete}/nature.csv

@@ -27,6 +27,7 @@ from evaluation.leaderboard.board import (
     whole_splits,
 )
 from evaluation.leaderboard.choice import read_measure, visible_measure
+from evaluation.leaderboard.marks import marks_of
 from evaluation.leaderboard.selectors import BoardRuns, splits_of
 from evaluation.runs.forms import JudgeForm
 from evaluation.runs.models import Run
@@ -69,6 +70,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         release, releases = _release(request, run)
         if run.ready:
             context |= _scores(request, run, release) | {"releases": releases}
+            context["marks"] = marks_of(release, [run])[run.pk]
             context["versions"] = page.version_rows(request.user, run)
             measures = HEADLINES[run.task]
             context["version_columns"] = [mean_title(key, run.task) for key in measures]

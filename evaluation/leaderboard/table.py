@@ -20,6 +20,7 @@ from evaluation.leaderboard.board import (
 )
 from evaluation.leaderboard.certified import Unknown
 from evaluation.leaderboard.choice import MEASURES, Choice, traits
+from evaluation.leaderboard.marks import Mark, marks_of
 from evaluation.leaderboard.selectors import FEWEST_JUDGED, JUDGED, BoardRuns, version_board
 from evaluation.runs.models import Run
 from evaluation.scoring.hidden_labels import PRIVATE, PUBLIC
@@ -78,6 +79,7 @@ class Row:
     """Its place on the public half of the test split, in a table of the private half; else None."""
     few_judged: bool
     """Whether fewer than FEWEST_JUDGED of its first 10 images were judged, over all queries."""
+    marks: list[Mark]
 
     @property
     def traits(self) -> dict[str, str]:
@@ -176,6 +178,7 @@ def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = 
     on_public = _public_places(choice, runs, *columns[sort])
     on_other = {} if beside is None else _means_beside(choice, runs, beside)
     few_judged = _few_judged(choice, runs, board)
+    marks = marks_of(runs.release, (runs.runs[run] for run in order))
     rows = [
         Row(
             run=runs.runs[run],
@@ -186,6 +189,7 @@ def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = 
             ahead_of=of_runs.get(ahead.get(run, 0)),
             public_place=on_public.get(run),
             few_judged=run in few_judged,
+            marks=marks[run],
         )
         for run in order
     ]

@@ -1,20 +1,13 @@
-"""What a reader said of images, beside what people said of them."""
+"""What a reader said last of images."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Final
 
-import numpy as np
-from django.db.models import Exists, OuterRef, QuerySet
-from numpy.typing import NDArray
-
 from core.sql import fetch_all
-from extras.reading.calibration import Flags, Floats
 from extras.reading.models import Reader, Reading
-from labeling.judging.consensus import consensus_by_key
 from labeling.judging.models import BlindItem, Judgment
-from labeling.judging.progress import votes_of
 from retrieval.corpus.models import ImageWithdrawal
 
 # The last reading of each pair counts.
@@ -44,24 +37,3 @@ def readings_of(
     """
     values = {"reader": reader.pk, "queries": list(queries), "last": last, "kind": unjudged_for}
     return [(query, image, said) for query, image, said in fetch_all(_LATEST, values)]
-
-
-def judged_and_read(reader: Reader) -> QuerySet[Judgment]:
-    """The judgments of what the reader has read, of all queries."""
-    read = Reading.objects.filter(reader=reader, query=OuterRef("query"), image=OuterRef("image"))
-    return Judgment.objects.filter(Exists(read))
-
-
-def labeled_readings(reader: Reader) -> tuple[Floats, Flags, NDArray[np.int64]]:
-    """Of all pairs that the reader has read and people have judged (n,): what it said, whether
-    people agree that the image is relevant, and the query. Two SQL queries.
-    """
-    votes = votes_of(judged_and_read(reader))
-    labels = {pair: agreed.relevant for pair, agreed in consensus_by_key(votes)}
-    rows = readings_of(reader, {query for query, _ in labels})
-    rows = [row for row in rows if row[:2] in labels]
-    return (
-        np.array([said for *_, said in rows], np.float64),
-        np.array([labels[row[:2]] for row in rows], np.bool_),
-        np.array([query for query, *_ in rows], np.int64),
-    )

@@ -144,6 +144,11 @@ def reading_begin(
     )
 
 
+def queries_of(job: Job) -> QuerySet[Query]:
+    """Those of which a job reads images."""
+    return Query.objects.filter(lists__in=[pk for pk, _ in job.params["lists"]])
+
+
 def reading_step(job: Job, deadline: float) -> bool:
     """Read until `deadline`; True when all images are read or failed. JobFailed: see `Asking`; the
     reader or its entry point is gone.

@@ -1,21 +1,27 @@
-"""The addresses of readers."""
+"""The addresses of readers, and of queries' use of them."""
 
 from django.urls import path
 
 from extras.reading.api import ReadersView, ReadingsView
 from extras.reading.calibration_api import ReaderCalibrationView
 from extras.reading.calibration_card import reader_calibrate
+from extras.reading.use_api import QueryReaderView, SpendView
+from extras.reading.use_views import query_reader, query_reader_queue
 from extras.reading.views import reader_page, readers_page
 
 urlpatterns = [
     path("readers/", readers_page, name="readers"),
     path("readers/<id:pk>/", reader_page, name="reader"),
     path("readers/<id:pk>/calibrate/", reader_calibrate, name="reader-calibrate"),
+    path("queries/<id:pk>/reader/", query_reader, name="query-reader"),
+    path("queries/<id:pk>/reader/queue/", query_reader_queue, name="query-reader-queue"),
     path("api/readers/", ReadersView.as_view(), name="api-readers"),
+    path("api/readers/judgments/", SpendView.as_view(), name="api-readers-judgments"),
     path("api/readers/<id:pk>/readings/", ReadingsView.as_view(), name="api-readings"),
     path(
         "api/readers/<id:pk>/calibration/",
         ReaderCalibrationView.as_view(),
         name="api-reader-calibration",
     ),
+    path("api/queries/<id:pk>/reader/", QueryReaderView.as_view(), name="api-query-reader"),
 ]

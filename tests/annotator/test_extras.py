@@ -23,6 +23,9 @@ from django.core.management import call_command, get_commands
 from django.urls import get_resolver
 from core import registries
 from core.jobs.kinds import HANDLERS
+from evaluation.leaderboard.marks import RUN_MARKS
+from labeling.judging.blind import BLIND_KINDS
+from labeling.learning.features import FEATURES
 from labeling.lifecycle.benchmarks import SETTING_FIELDS
 from releases.formats.registry import all_formats
 from releases.importing.layout_files import LAYOUTS
@@ -38,7 +41,7 @@ print(json.dumps({
         registries.SNAPSHOT_FACTS, registries.QUERY_PANELS, registries.QUERY_TASKS,
         registries.IMAGE_PANELS[2:], registries.IMAGE_USES[9:],
         registries.SNAPSHOT_TABLES, LAYOUTS[1:], BASES,
-        SETTING_FIELDS.keys() & {"BOX_SECOND_OPINION"})],
+        SETTING_FIELDS.keys() & {"BOX_SECOND_OPINION"}, FEATURES, BLIND_KINDS[3:], RUN_MARKS)],
     "jobs": sorted(HANDLERS),
     "settings": dir(settings),
     "formats": [one.key for one in all_formats()],
@@ -61,14 +64,14 @@ def seen(value: str) -> dict[str, list[str]]:
 def test_without_extras_nothing_of_them_is_there() -> None:
     without, with_all = seen(""), seen(",".join(extras.NAMES))
     assert [without[key] for key in ("apps", "modules", "commands")] == [[], [], []]
-    assert without["lists"] == [0] * 12
+    assert without["lists"] == [0] * 15
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
         "add_context", "evaluate_boxes", "evaluate_species", "find_duplicates", "import_boxes",
         "import_lookalikes", "propose_faces", "propose_lookalikes", "read_images", "simulate",
         "train_context",
     ]  # fmt: skip
-    assert with_all["lists"] == [9, *[1] * 6, 2, *[1] * 4]
+    assert with_all["lists"] == [9, 1, 1, 1, 2, 1, 1, 2, 2, *[1] * 6]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {
         "find_duplicates", "read_images", "score_boxes", "simulate", "species_task",
     }  # fmt: skip
@@ -76,12 +79,14 @@ def test_without_extras_nothing_of_them_is_there() -> None:
         "BOX_SECOND_OPINION", "RANKING_SHARDS", "RANKING_SHARD_IMAGES", "RANKING_SHARD_SECONDS",
     }  # fmt: skip
     assert {*with_all["settings"]} - {*without["settings"]} == own
-    assert {*with_all["formats"]} - {*without["formats"]} == {"boxes", "nature"}
+    assert {*with_all["formats"]} - {*without["formats"]} == {
+        "boxes", "nature", "readers",
+    }  # fmt: skip
     assert with_all["formats"][-1] == "datasheet"
     gone = {*with_all["routes"]} - {*without["routes"]}
     assert gone >= {
         "compare-species", "correlations", "detection", "duplicates", "lookalikes", "query-boxes",
-        "query-nature", "readers", "simulations", "species-board",
+        "query-nature", "query-reader", "readers", "simulations", "species-board",
     }  # fmt: skip
     assert {*without["routes"]} < {*with_all["routes"]}
 

@@ -33,14 +33,15 @@ CSV = (
     b",query_id,query_text,supercategory,category,iconic_group\n0,900,a newt,Species,Species ID,\n"
 )
 #: What is in no state here in which it could succeed: a release whose making failed, one with
-#: halves, a re-ranking that stopped, two runs to fuse, and a flag that isn't one's own; and a file
-#: that nobody invents.
+#: halves, a re-ranking that stopped, two runs to fuse, a query with a reader, and a flag that isn't
+#: one's own; and a file that nobody invents.
 UNREACHED = {
     "POST /api/correlate/",
     "POST /api/queries/{id}/checks/send-back/",
     "POST /api/readers/{id}/calibration/",
     "POST /api/releases/{id}/fuse/",
     "POST /api/releases/{id}/retry/",
+    "POST /api/readers/judgments/",
     "POST /api/releases/{id}/close-board/",
     "POST /api/runs/{id}/rerank/resume/",
     "DELETE /api/images/{id}/flags/{flag}/",
@@ -71,7 +72,7 @@ def named(world: World) -> dict[str, dict[str, Any]]:
             "path_parameters": query, "body": {"image": FIRST_ID + 1, "relevant": False},
         },
         **(_of_boxes(complete) if "boxes" in settings.EXTRAS else {}),
-        **(_of_readers(world.reader) if "reading" in settings.EXTRAS else {}),
+        **(_of_readers(world.reader, submitted) if "reading" in settings.EXTRAS else {}),
         "POST /api/queries/{id}/comments/": {
             "path_parameters": query, "body": {"text": "odd", "client_id": str(uuid4())},
         },
@@ -125,13 +126,20 @@ def _of_boxes(complete: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _of_readers(reader: int) -> dict[str, dict[str, Any]]:
+def _of_readers(reader: int, submitted: dict[str, Any]) -> dict[str, dict[str, Any]]:
     made = {"name": "another", "endpoint": "local", "model": "a/model"}
+    switches = dict.fromkeys(("order", "queue", "opinions"), False)
+    use = {"reader": None, "recall": None, **switches}
     return {
         "POST /api/readers/": {"body": made},
         "POST /api/readers/{id}/readings/": {
             "path_parameters": {"id": reader}, "body": {"depth": 3, "estimate": True},
         },
+        "GET /api/queries/{id}/more-images/": {"path_parameters": submitted},
+        "POST /api/queries/{id}/more-images/draws/": {
+            "path_parameters": submitted, "body": {"count": 1},
+        },
+        "PUT /api/queries/{id}/reader/": {"path_parameters": submitted, "body": use},
     }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ OTHERS = 10
 
 #: The most statements of a page once its process has seen it, however many rows it shows; a file is
 #: written page by page.
-MOST_STATEMENTS, MOST_OF_A_FILE = 25, 40
+MOST_STATEMENTS, MOST_OF_A_FILE = 26, 40
 
 #: Addresses that write, give a file or an image, or rank the corpus; those of one run need a run,
 #: and read its file and its scores.
@@ -38,7 +38,7 @@ NOT_READ = {
     "query-from-search", "query-transition", "query-team", "query-refresh", "release-retry",
     "benchmark-delete", "practice-query", "query-finds", "upload-preview",
     "upload-piece", "upload-unpack", "upload-image", "query-boxes-import",
-    "query-boxes-ask", "detection-run",
+    "query-boxes-ask", "detection-run", "query-reader", "query-reader-queue",
     "species-run", "species-run-file", "species-run-json", "reader-calibrate",
     "login", "logout", "oidc-log-in", "oidc-callback", "healthz", "healthz-web",
     "image", "thumbnail", "release-file", "release-archive",

@@ -124,7 +124,11 @@ class World:
                 found.append(filled(route, partial(_of_admin, rest)))
             else:
                 values = self.parameters.get(part, {})
-                for page, state in (("second-opinions", "submitted"), ("boxes", "complete")):
+                for page, state in (
+                    ("second-opinions", "submitted"),
+                    ("more-images", "submitted"),
+                    ("boxes", "complete"),
+                ):
                     if page in rest:
                         values["pk"] = self.queries[state].pk
                 found.append(filled(route, values.__getitem__))
