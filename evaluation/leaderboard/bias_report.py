@@ -13,11 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from evaluation.leaderboard.board import BOTH, Ids, printed
+from evaluation.leaderboard.marks import OTHER_FINDS
 from evaluation.leaderboard.selectors import BoardRuns, cached
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import release_data
 from evaluation.runs.services import rankings_on
-from evaluation.scoring.bias import PartScores, PoolBias, Tops, pool_bias, read_tops
+from evaluation.scoring.bias import ModelBias, PartScores, PoolBias, Tops, pool_bias, read_tops
 from evaluation.scoring.evaluation import sorted_ranking
 from evaluation.scoring.hidden_labels import LabelsHidden
 from evaluation.scoring.measures import parse_measure
@@ -64,6 +65,8 @@ class BiasReport:
     own: Mapping[str, list[int]]
     """Model -> ids of its runs."""
     bias: PoolBias
+    others: tuple[ModelBias, ...]
+    """What others than models found (`marks.OTHER_FINDS`), and the scores without it."""
     origins: tuple[Origin, ...]
 
 
@@ -84,7 +87,7 @@ def bias_report(runs: BoardRuns, split: str, measure: str, first: int) -> BiasRe
     pooled = len(pools) > 1
     own = _runs_by_model(ordered) if pooled else _runs_by_first_stage(ordered, names)
 
-    def compute() -> PoolBias:
+    def compute() -> tuple[PoolBias, tuple[ModelBias, ...]]:
         rankings = {pk: rankings_on(run, release) for pk, run in ordered.items()}
         tops = pools
         if not pooled:
@@ -97,8 +100,15 @@ def bias_report(runs: BoardRuns, split: str, measure: str, first: int) -> BiasRe
                 if names[pk] in own
             }
         qrels = release_data(release).qrels_of(runs.task).only(board.query_ids)
-        return pool_bias(rankings, qrels, tops, own, parse_measure(measure))
+        whole = pool_bias(rankings, qrels, tops, own, parse_measure(measure))
+        finders = [finds for find in OTHER_FINDS for finds in find(snapshot).items()]
+        alone = (
+            pool_bias(rankings, qrels, {name: finds}, {}, parse_measure(measure))
+            for name, finds in finders
+        )
+        return whole, tuple(one for part in alone for one in part.models)
 
+    bias, others = cached(compute, "bias and others", board.fingerprint, measure, first)
     query_ids = [pk for pk, query in runs.queries.items() if split in (query.split, BOTH)]
     ids = np.array(query_ids, dtype=np.int64)
     return BiasReport(
@@ -109,7 +119,8 @@ def bias_report(runs: BoardRuns, split: str, measure: str, first: int) -> BiasRe
         pooled=pooled,
         names=names,
         own=own,
-        bias=cached(compute, "bias", board.fingerprint, measure, first),
+        bias=bias,
+        others=others,
         origins=cached(lambda: origins(snapshot, ids), "origins", board.fingerprint),
     )
 
@@ -155,10 +166,11 @@ def model_rows(report: BiasReport) -> list[list[str]]:
 
 
 def run_rows(report: BiasReport) -> list[list[str]]:
-    """A row for each run, as printed: name, score by all labels and without each model; best
-    first."""
+    """A row for each run, as printed: name, score by all labels, without each model and without
+    what others found; best first."""
     whole = report.bias.scores
-    columns = [whole, *(model.without.scores for model in report.bias.models)]
+    parts = (*report.bias.models, *report.others)
+    columns = [whole, *(part.without.scores for part in parts)]
     return [
         [report.names[run], *(_text(report, scores[run]) for scores in columns)]
         for run in sorted(whole, key=whole.__getitem__, reverse=True)
@@ -202,13 +214,18 @@ def report_json(report: BiasReport) -> str:
             }
             for model in bias.models
         ],
+        "others": [
+            {"name": one.model, "found": one.found, "without": described(one.without)}
+            for one in report.others
+        ],
         "origins": [asdict(origin) for origin in report.origins],
     }
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
 def report_csv(report: BiasReport) -> str:
-    """A row for each run and part of the labels: all, "without" and "alone" of each model."""
+    """A row for each run and part of the labels: all, "without" and "alone" of each model, and
+    "without" what others found."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(
@@ -224,6 +241,10 @@ def report_csv(report: BiasReport) -> str:
                 [labels, spreadsheet_text(model.model), model.found, model.unique, part.tau,
                  bias.whole, bias.own, bias.others, _numbers(part)]
             )  # fmt: skip
+    for one in report.others:
+        part, name = one.without, spreadsheet_text(one.model)
+        counts = [one.found, one.unique, part.tau]
+        parts.append(["without", name, *counts, part.bias.whole, None, None, _numbers(part)])
     for *columns, scores in parts:
         for (run, name), score in zip(report.names.items(), scores, strict=True):
             writer.writerow([*about, *columns, run, spreadsheet_text(name), score])

@@ -48,7 +48,7 @@ def bias_page(request: HttpRequest, pk: int) -> HttpResponse:
         seen, report = _report(request, release)
     except (NoSnapshot, RunDamaged) as error:
         return render(request, "evaluation/bias.html", context | {"trouble": str(error)})
-    names = [model.model for model in report.bias.models]
+    names = [part.model for part in (*report.bias.models, *report.others)]
     context |= {
         **seen.context,
         "report": report,

@@ -1,4 +1,4 @@
-"""Marks beside runs, a list for extras."""
+"""Marks beside runs, and finds of others than models on the page on bias: lists for extras."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from evaluation.runs.models import Run
+from evaluation.scoring.bias import Tops
 from releases.models import Release
+from releases.snapshot.snapshot import Snapshot
 
 
 class Mark(NamedTuple):
@@ -19,6 +21,10 @@ class Mark(NamedTuple):
 
 RUN_MARKS: list[Callable[[Release], Callable[[Run], Mark | None]]] = []
 """Each reads what it needs of a release once, and returns what marks its runs."""
+OTHER_FINDS: list[Callable[[Snapshot], Tops]] = []
+"""Each returns the images that somebody else than a model of the pool found, by a name and query
+id: the page on bias scores the runs without them.
+"""
 
 
 def marks_of(release: Release, runs: Iterable[Run]) -> dict[int, list[Mark]]:

@@ -33,8 +33,8 @@ class ReadingConfig(AppConfig):
 
     def ready(self) -> None:
         """Append to the registries."""
-        from evaluation.leaderboard.marks import RUN_MARKS
-        from extras.reading.circularity import mark_of_release
+        from evaluation.leaderboard.marks import OTHER_FINDS, RUN_MARKS
+        from extras.reading.circularity import finds, mark_of_release
         from extras.reading.models import Reading
         from extras.reading.order import reading_feature
         from extras.reading.queues import MORE_IMAGES, after_submission
@@ -59,6 +59,7 @@ class ReadingConfig(AppConfig):
             Format("readers", "Readers", "Which images came to people through a reader.", write)
         )
         RUN_MARKS.append(mark_of_release)
+        OTHER_FINDS.append(finds)
 
 
 def _read(job: Job, deadline: float) -> bool:

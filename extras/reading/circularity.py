@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from evaluation.leaderboard.marks import Mark
 from evaluation.leaderboard.selectors import cached
 from evaluation.runs.models import Run
+from evaluation.scoring.bias import Tops
+from extras.reading.models import ReaderPick
 from extras.reading.release_file import TABLE
 from releases.models import Release
 from releases.snapshot.snapshot import Snapshot
 
 _FAMILIES = f"SELECT DISTINCT family FROM {TABLE} WHERE family <> '' ORDER BY family"
+# What people had labeled before is no find of the reader's.
+_FINDS = f"""
+SELECT 'reader ' || reader, query_id, list(DISTINCT image_id) FROM {TABLE} WHERE how <> $opinions
+ GROUP BY ALL ORDER BY ALL
+"""
 
 
 def mark_of_release(release: Release) -> Callable[[Run], Mark | None]:
@@ -37,3 +46,14 @@ def mark_of_release(release: Release) -> Callable[[Run], Mark | None]:
         )
 
     return mark
+
+
+def finds(snapshot: Snapshot) -> Tops:
+    """The judged images that came to people through each reader, by its name and query id."""
+    found: dict[str, dict[int, np.ndarray[tuple[int], np.dtype[np.int64]]]] = {}
+    if snapshot.has_table(TABLE):
+        for reader, query_id, images in snapshot.sql(
+            _FINDS, opinions=str(ReaderPick.How.OPINIONS)
+        ).fetchall():
+            found.setdefault(reader, {})[query_id] = np.array(sorted(images), np.int64)
+    return found

@@ -23,7 +23,7 @@ from django.core.management import call_command, get_commands
 from django.urls import get_resolver
 from core import registries
 from core.jobs.kinds import HANDLERS
-from evaluation.leaderboard.marks import RUN_MARKS
+from evaluation.leaderboard.marks import OTHER_FINDS, RUN_MARKS
 from labeling.judging.blind import BLIND_KINDS
 from labeling.learning.features import FEATURES
 from labeling.lifecycle.benchmarks import SETTING_FIELDS
@@ -41,7 +41,8 @@ print(json.dumps({
         registries.SNAPSHOT_FACTS, registries.QUERY_PANELS, registries.QUERY_TASKS,
         registries.IMAGE_PANELS[2:], registries.IMAGE_USES[9:],
         registries.SNAPSHOT_TABLES, LAYOUTS[1:], BASES,
-        SETTING_FIELDS.keys() & {"BOX_SECOND_OPINION"}, FEATURES, BLIND_KINDS[3:], RUN_MARKS)],
+        SETTING_FIELDS.keys() & {"BOX_SECOND_OPINION"}, FEATURES, BLIND_KINDS[3:], RUN_MARKS,
+        OTHER_FINDS)],
     "jobs": sorted(HANDLERS),
     "settings": dir(settings),
     "formats": [one.key for one in all_formats()],
@@ -64,14 +65,14 @@ def seen(value: str) -> dict[str, list[str]]:
 def test_without_extras_nothing_of_them_is_there() -> None:
     without, with_all = seen(""), seen(",".join(extras.NAMES))
     assert [without[key] for key in ("apps", "modules", "commands")] == [[], [], []]
-    assert without["lists"] == [0] * 15
+    assert without["lists"] == [0] * 16
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
         "add_context", "evaluate_boxes", "evaluate_species", "find_duplicates", "import_boxes",
         "import_lookalikes", "propose_faces", "propose_lookalikes", "read_images", "simulate",
         "train_context",
     ]  # fmt: skip
-    assert with_all["lists"] == [9, 1, 1, 1, 2, 1, 1, 2, 2, *[1] * 6]
+    assert with_all["lists"] == [9, 1, 1, 1, 2, 1, 1, 2, 2, *[1] * 7]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {
         "find_duplicates", "read_images", "score_boxes", "simulate", "species_task",
     }  # fmt: skip

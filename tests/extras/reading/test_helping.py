@@ -402,3 +402,10 @@ def test_a_release_says_what_came_through_it_and_the_board_what_may_profit(
     assert board.count("Reader’s family</span>") == 1
     run = Run.objects.get(name="b")
     assert "Reader’s family</span>" in browser.get(f"/runs/{run.pk}/").content.decode()
+    report = browser.get(f"/releases/{release.pk}/bias.json?split=val&measure=AP").json()
+    [other] = report["others"]
+    assert (other["name"], other["found"], report["relevant"]) == ("reader night reader", 2, 3)
+    # Without what it found, only FIRST_ID is relevant.
+    assert other["without"]["scores"] == [1, 0]
+    page = browser.get(f"/releases/{release.pk}/bias/?split=val").content.decode()
+    assert "2 of 3 relevant images came to people through reader night reader" in page
