@@ -16,7 +16,7 @@ from extras.reading.pairs import readings_of
 from extras.reading.use import screening_problem
 from labeling.candidates.models import CandidateList
 from labeling.learning.features import Feature
-from labeling.learning.ridge import standard_numbers
+from labeling.learning.ridge import odds_numbers
 from retrieval.ranking.scan import Rows
 
 PREFIX: Final = "reading:"
@@ -49,7 +49,7 @@ def reading_feature(
     if order == "1":
         _, places, of_readings = np.intersect1d(image_ids, images, True, return_indices=True)
         numbers[places] = calibration.curve.log_odds(said)[of_readings]
-    return Feature(key, standard_numbers(numbers), offered)
+    return Feature(key, odds_numbers(numbers), offered)
 
 
 def _present_key(candidate_list: CandidateList) -> str | None:

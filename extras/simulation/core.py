@@ -24,9 +24,9 @@ from labeling.certificates.bounds import AuditRound
 from labeling.learning.ridge import (
     direction_and_weight,
     interleave,
+    odds_numbers,
     pool_moments,
     pool_scores,
-    standard_numbers,
 )
 from retrieval.ranking.scan import Halves, Rows, Scores
 
@@ -369,7 +369,7 @@ def active_order(pool: Pool, log_odds: Scores | None = None, offered: Flags | No
     places = np.arange(len(pool.image_ids))
     numbers = np.empty((len(places), 0))
     if log_odds is not None:
-        numbers = standard_numbers(log_odds).astype(np.float64)[:, None]
+        numbers = odds_numbers(log_odds).astype(np.float64)[:, None]
     offered = np.ones(len(places), np.bool_) if offered is None else offered
     frozen = places[offered].tolist()
 

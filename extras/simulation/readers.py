@@ -20,7 +20,7 @@ Flags = NDArray[np.bool_]
 
 #: The share of the relevant images, by its own reading, that a reader keeps where it screens. With
 #: fewer left out certificates cost less (README.md).
-KEPT: Final = 0.98
+KEPT: Final = 0.998
 #: From this probability on a reader is confident, and likewise that an image isn't relevant.
 CONFIDENT: Final = 0.9
 

@@ -20,7 +20,7 @@ class Feature(NamedTuple):
     key: str
     """Says all that they follow from, in at most 100 characters; not empty."""
     numbers: Halves
-    """(n,) as `ridge.standard_numbers` gives them."""
+    """(n,) as `ridge.odds_numbers` gives them."""
     offered: NDArray[np.bool_]
     """(n,) whether the image comes up in the queue. Audits draw the others too."""
 

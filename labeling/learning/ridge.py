@@ -6,8 +6,9 @@ means x̄ and ȳ by these weights, and w₀ = 0.25 t / σ(x̃·t) for the text's
     w = argmin Σ aᵢ (yᵢ - ȳ - (x̃ᵢ - x̄)·w)² + λ |w - w₀|²
       = w₀ + Sᵀ (S Sᵀ + λ I)⁻¹ √a (y - ȳ - (x̃ - x̄)·w₀),   S = √a (x̃ - x̄)
 
-Where images have a further number (`features`), x̃ has it as one more component φ, of mean 0 and
-variance 1 over the pool, w₀ has FEATURE_SPREAD there, and an image's score is x·w + φ·v.
+Where images have log-odds to be relevant (`features`), x̃ has them as one more component φ, less
+their mean over the pool and in units of ODDS_UNIT, w₀ has ODDS_PRIOR there, and an image's score is
+x·w + φ·v.
 
 The minimum is unique and depends on nothing else, so the order is a function of the set of
 judgments. A revision stores its direction, w of unit length in half precision; its order is by the
@@ -34,13 +35,12 @@ from retrieval.ranking.scan import EXACT_ROWS, Halves, Rows, Scores, exact_score
 RIDGE: Final = 10.0
 #: The standard deviation over the pool of the text's prediction w₀·x̃.
 PRIOR_SPREAD: Final = 0.25
-#: The same of the prediction of a further number. Labels to 95 % against no number by `simulate` on
-#: the demo's truth (extras/simulation/README.md), with readers of AUC 0.7, 0.8, 0.9 and 0.95: 1.09,
-#: 1.01, 0.89, 0.79; with 0.25 1.16, 1.07, 0.91, 0.79; with 0.5 1.31, 1.19, 1.01, 0.84; with 1 1.50,
-#: 1.37, 1.14, 0.94.
-FEATURE_SPREAD: Final = 0.125
-#: The largest weight of a further number. With WIDEST it keeps a score below 32, so that all sums
-#: fit a double; half-precision numbers multiply exactly.
+#: Log-odds that make φ 1. They aren't brought to variance 1: a reader that tells more counts more.
+#: ODDS_PRIOR is w₀'s part of φ. extras/simulation/README.md has what the order saves by them.
+ODDS_UNIT: Final = 2.0
+ODDS_PRIOR: Final = 0.125
+#: The largest weight of φ. With WIDEST it keeps a score below 32, so that all sums fit a double;
+#: half-precision numbers multiply exactly.
 HEAVIEST: Final = 2.0
 WIDEST: Final = 8.0
 #: One of every FROZEN_EVERY images comes from the frozen order.
@@ -111,7 +111,7 @@ def direction_and_weight(
 ) -> tuple[Halves, float]:
     """As `direction`, with the weight v of the images' further number, a half; 0 without one.
 
-    `numbers` (m, 1) are those of the judged images, or (m, 0); see `standard_numbers`.
+    `numbers` (m, 1) are those of the judged images, or (m, 0); see `odds_numbers`.
     """
     if not moments.text_spread:
         return text, 0.0
@@ -119,8 +119,8 @@ def direction_and_weight(
     positive = int(np.count_nonzero(relevant))
     negative = len(relevant) - positive
     if not positive or not negative:
-        # k·s·FEATURE_SPREAD for k = σ(x̃·t) / PRIOR_SPREAD, which makes w₀ the text's vector.
-        prior_weight = moments.scale * moments.text_spread * FEATURE_SPREAD / PRIOR_SPREAD
+        # k·s·ODDS_PRIOR for k = σ(x̃·t) / PRIOR_SPREAD, which makes w₀ the text's vector.
+        prior_weight = moments.scale * moments.text_spread * ODDS_PRIOR / PRIOR_SPREAD
         return text, _half(further * prior_weight)
     roots = np.where(relevant, (negative / positive) ** 0.25, 1.0)
     weights = roots**2
@@ -130,7 +130,7 @@ def direction_and_weight(
     labels = np.where(relevant, 1.0, -1.0)
     labels -= np.average(labels, weights=weights)
     prior = text.astype(np.float64) * (PRIOR_SPREAD / moments.text_spread)
-    prior = np.append(prior, [FEATURE_SPREAD] * further)
+    prior = np.append(prior, [ODDS_PRIOR] * further)
     rows = roots[:, None] * images
     residuals = roots * (labels - images @ prior)
     # Both forms are equal, so solve the smaller system: (SᵀS + λI)⁻¹ Sᵀ = Sᵀ (SSᵀ + λI)⁻¹.
@@ -143,16 +143,14 @@ def direction_and_weight(
     return np.array(half_rounded(w), np.float16), _half(weight)
 
 
-def standard_numbers(numbers: NDArray[np.floating]) -> Halves:
-    """A pool's further numbers (n,), NaN where an image has none, as the order takes them: halves
-    with mean 0 and variance 1, at most WIDEST; 0 where there is none or all are the same.
+def odds_numbers(log_odds: NDArray[np.floating]) -> Halves:
+    """A pool's log-odds (n,), NaN where an image has none, as the order takes them: halves of mean
+    0 in units of ODDS_UNIT, at most WIDEST; 0 where there are none.
     """
-    known = np.isfinite(numbers)
-    spread = float(np.std(numbers[known])) if known.any() else 0.0
-    if spread < 1e-6:
-        return np.zeros(len(numbers), np.float16)
-    standard = np.where(known, (numbers - np.mean(numbers[known])) / spread, 0.0)
-    return standard.clip(-WIDEST, WIDEST).astype(np.float16)
+    known = np.isfinite(log_odds)
+    mean = np.mean(log_odds[known]) if known.any() else 0.0
+    numbers = np.where(known, (log_odds - mean) / ODDS_UNIT, 0.0)
+    return numbers.clip(-WIDEST, WIDEST).astype(np.float16)
 
 
 def _half(number: float) -> float:

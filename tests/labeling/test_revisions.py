@@ -18,7 +18,7 @@ from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.features import Feature
 from labeling.learning.models import Revision
 from labeling.learning.revisions import Queue, revision_problem, revision_queue
-from labeling.learning.ridge import standard_numbers
+from labeling.learning.ridge import odds_numbers
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
@@ -173,12 +173,12 @@ def test_a_further_number_orders_the_queue_and_is_verified(query, annotator, mon
         if key is not None and key not in given:
             return None
         given[key or "first"] = True
-        values = np.where(image_ids >= FIRST_ID + 50, 1.0, 0.0)
-        return Feature("first", standard_numbers(values), image_ids != FIRST_ID + 55)
+        values = np.where(image_ids >= FIRST_ID + 50, 9.0, 0.0)
+        return Feature("first", odds_numbers(values), image_ids != FIRST_ID + 55)
 
     monkeypatch.setattr("labeling.learning.features.FEATURES", [numbers_of])
     first = queue_of(query, annotator)
-    assert numbers(first).index(50) < 40
+    assert numbers(first).index(50) < 20
     assert 55 not in numbers(first)
     assert len(numbers(first)) == 59
     judge(query, annotator, [50], "relevant")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from labeling.learning.ridge import (
-    FEATURE_SPREAD,
+    ODDS_PRIOR,
     PRIOR_SPREAD,
     RIDGE,
     PoolMoments,
@@ -18,9 +18,9 @@ from labeling.learning.ridge import (
     direction_and_weight,
     interleave,
     learned_indices,
+    odds_numbers,
     pool_moments,
     pool_scores,
-    standard_numbers,
 )
 
 pytestmark = pytest.mark.pure
@@ -123,7 +123,7 @@ def test_a_further_number_counts_as_one_more_component(rng):
     """The vectors with the number as a component of their own are the same regression."""
     vectors, text = drawn_pool(rng, 400, 24)
     relevant = rng.random(120) < 0.3
-    numbers = standard_numbers(np.where(rng.random(400) < 0.1, np.nan, rng.random(400)))
+    numbers = odds_numbers(np.where(rng.random(400) < 0.1, np.nan, rng.random(400)))
     assert float(numbers.astype(float).mean()) == pytest.approx(0, abs=1e-3)
     moments = pool_moments([vectors], text)
     judged = numbers[:120, None].astype(float)
@@ -131,7 +131,7 @@ def test_a_further_number_counts_as_one_more_component(rng):
     x = np.hstack([(vectors[:120].astype(float) - moments.mean) / moments.scale, judged])
     a = np.where(relevant, np.sqrt((~relevant).sum() / relevant.sum()), 1.0)
     y = np.where(relevant, 1.0, -1.0)
-    prior = np.append(text.astype(float) * (PRIOR_SPREAD / moments.text_spread), FEATURE_SPREAD)
+    prior = np.append(text.astype(float) * (PRIOR_SPREAD / moments.text_spread), ODDS_PRIOR)
     x, y = x - np.average(x, axis=0, weights=a), y - np.average(y, weights=a)
     equal = np.vstack([np.sqrt(a)[:, None] * x, np.sqrt(RIDGE) * np.eye(25)])
     goal = np.append(np.sqrt(a) * y, np.sqrt(RIDGE) * prior)

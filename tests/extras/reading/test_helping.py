@@ -10,6 +10,7 @@ import pytest
 from django.core.exceptions import PermissionDenied
 
 from core.errors import Conflict
+from core.jobs.models import Job
 from evaluation.runs.models import Run
 from evaluation.runs.services import run_publish
 from extras.reading import queues
@@ -33,7 +34,7 @@ from releases.snapshot.snapshot import Snapshot, SnapshotWriter
 from tests.conftest import api_of, client_of
 from tests.evaluation.runs import scored_run
 from tests.labeling.conftest import FIRST_ID, make_images
-from tests.labeling.judging import item, judge, record
+from tests.labeling.judging import current_list, item, judge, record
 from tests.releases.snapshots import format_files, image, pair
 from tests.releases.snapshots import query as released_query
 from tests.releases.toy_release import ready_release
@@ -104,7 +105,8 @@ def test_the_order_knows_what_is_read_and_is_verified_afterwards(
     says(reader, query, {n: 0.9 if n >= 55 else 0.05 for n in range(10, 60)})
     assert queued(query, annotator)[:3] == [0, 1, 2]
     switch(query, reader, admin, order=True)
-    assert {*queued(query, annotator)[:16]} >= {*range(55, 60)}
+    ahead = queued(query, annotator)
+    assert max(map(ahead.index, range(55, 60))) < min(map(ahead.index, range(40, 55)))
     judge(query, annotator, [55], YES)
     judge(query, annotator, [0, 10], NO)
     first = queued(query, annotator)
@@ -189,8 +191,6 @@ def test_what_screening_leaves_out_is_drawn_by_audits_and_counts(
 def test_after_the_stop_people_judge_blindly_what_it_calls_relevant(
     open_query, annotator, other_annotator, admin, reader, monkeypatch
 ):
-    begun: list[dict[str, Any]] = []
-    monkeypatch.setattr(queues, "reading_begin", lambda **how: begun.append(how))
     make_images(60)
     query = open_query()
     judge(query, annotator, range(10), YES)
@@ -200,7 +200,9 @@ def test_after_the_stop_people_judge_blindly_what_it_calls_relevant(
         queue_fill(query=query)
     assert submit(query, annotator).state == "submitted"
     assert items(query) == {*range(10, 30)}
-    assert [(one["depth"], one["max_cost"], one["by"]) for one in begun] == [(60, 0, admin)]
+    [job] = Job.objects.filter(kind="read_images")
+    assert job.params["lists"] == [[current_list(query).pk, 60]]
+    assert (job.params["max_cost"], job.created_by) == (None, admin)
     # No reading is a judgment.
     assert Judgment.objects.filter(query=query).count() == 10
     monkeypatch.setattr(queues, "MOST_QUEUED", 22)
@@ -223,12 +225,16 @@ def test_after_the_stop_people_judge_blindly_what_it_calls_relevant(
     price = Reader.objects.create(
         name="priced", base_url="http://127.0.0.1", model="m", max_side=9, price_in=1
     )
-    queues.after_submission(query=query)
-    assert len(begun) == 2
+    # What has a price begins when an admin says so.
+    Job.objects.all().delete()
     ReaderUse.objects.update(reader=price)
     Calibration.objects.update(reader=price)
     queues.after_submission(query=query)
-    assert len(begun) == 2
+    assert not Job.objects.filter(kind="read_images").exists()
+    ReaderUse.objects.update(reader=reader)
+    Calibration.objects.update(reader=reader)
+    queues.after_submission(query=query)
+    assert Job.objects.filter(kind="read_images").exists()
 
 
 def test_doubted_labels_get_an_opinion_besides_the_drawn_and_no_estimate_counts_them(
