@@ -69,8 +69,7 @@ def test_without_extras_nothing_of_them_is_there() -> None:
     assert with_all["apps"] == [f"extras.{name}" for name in extras.NAMES]
     assert with_all["commands"] == [
         "add_context", "evaluate_boxes", "evaluate_species", "find_duplicates", "import_boxes",
-        "import_lookalikes", "propose_faces", "propose_lookalikes", "read_images", "simulate",
-        "train_context",
+        "import_lookalikes", "propose_faces", "propose_lookalikes", "simulate", "train_context",
     ]  # fmt: skip
     assert with_all["lists"] == [9, 1, 1, 1, 2, 1, 1, 2, 2, *[1] * 7]
     assert {*with_all["jobs"]} - {*without["jobs"]} == {

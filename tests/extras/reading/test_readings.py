@@ -2,11 +2,9 @@
 
 import re
 import sys
-from io import StringIO
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.core.management import call_command
 
 from core.errors import Conflict
 from core.jobs.models import Job, JobItemError
@@ -301,15 +299,3 @@ def test_admins_make_readers_and_start_them_and_annotators_see_nothing(
             for path in paths:
                 assert getattr(client, method)(path).status_code == 403, (method, path)
     assert Reading.objects.count() == 4
-
-
-def test_the_command_estimates_and_starts(reader, query):
-    out = StringIO()
-    call_command("read_images", "local", "--depth", "3", "--estimate", stdout=out)
-    assert out.getvalue() == (
-        "3 images of 1 queries; 0 are read already; 3 requests, about $0.0076 (tokens are "
-        "guessed).\n"
-    )
-    assert not Job.objects.filter(kind="read_images").exists()
-    call_command("read_images", "local", "--depth", "3", "--max-cost", "1", stdout=out)
-    assert worked(Job.objects.get(kind="read_images")).done == 3
