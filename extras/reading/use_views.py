@@ -22,11 +22,13 @@ from labeling.queries.models import Query
 
 
 def panel(request: HttpRequest, query: Query) -> SafeString | None:
-    """What the query uses a reader for, to reviewers; nothing where there is no reader."""
-    readers = list(Reader.objects.all()) if at_least(request.user, Role.REVIEWER) else []
-    if not readers:
+    """What the query uses a reader for, to reviewers; to admins also what it could."""
+    if not at_least(request.user, Role.REVIEWER):
         return None
     use = use_of(query)
+    readers = list(Reader.objects.all()) if at_least(request.user, Role.ADMIN) else []
+    if not readers and use.reader_id is None:
+        return None
     judged = use.queue and query.state in MORE_IMAGES.offered_in
     context = {"query": query, "use": use, "readers": readers, "judged": judged, "most": MOST_GIVEN}
     return render_to_string("reading/_query_panel.html", context, request)

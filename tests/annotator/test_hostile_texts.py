@@ -41,6 +41,7 @@ PROGRAMS = re.compile(
     r"|retrieval\.Image\.(file_name|sha256|format)|retrieval\.ImageTakedown\.sha256"
     r"|labeling\.\w+\.(checksum|model_name|hand_in_rule)|evaluation\.ModelAnswer"
     r"|evaluation\.Run\.(sha256|link|code)|releases\.Release\.halves_secret|species_task\.SpeciesRun\.language"
+    r"|reading\.(Reader\.(base_url|entry_point)|Reading|ReaderPick)"
 )
 APPS = ("annotator", "core", "retrieval", "labeling", "releases", "evaluation", *extras.NAMES)
 
