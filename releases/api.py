@@ -185,7 +185,7 @@ class ReleaseCreateSerializer(serializers.Serializer[dict[str, Any]]):
         "the model in use",
     )
     include_images = TruthField(
-        default=False, help_text="whether the Hugging Face folder holds the images' bytes"
+        default=False, help_text="whether the Hugging Face and MTEB folders hold the images' bytes"
     )
     test_labels = serializers.ChoiceField(
         Release.TestLabels.choices,

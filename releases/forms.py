@@ -32,7 +32,7 @@ class ReleaseForm(forms.Form):
         help_text="The 100 best images of the whole corpus for each query, by this model.",
     )
     include_images = forms.BooleanField(
-        required=False, label="Include the images’ bytes in the Hugging Face folder"
+        required=False, label="Include the images’ bytes in the folders for Hugging Face and MTEB"
     )
 
     test_labels = forms.ChoiceField(

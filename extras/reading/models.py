@@ -26,7 +26,7 @@ class Reader(models.Model):
     family = models.CharField(
         max_length=100,
         blank=True,
-        help_text="of its model, as the models of runs are called: their scores may profit",
+        help_text="such as Qwen: runs whose model is of the same family are marked",
     )
     base_url = models.CharField(max_length=300, blank=True)
     model = models.CharField(max_length=200, blank=True, help_text="as the server names it")

@@ -57,9 +57,9 @@ def release_create(
     """Begin the next version of a name: the row, and the job that makes it.
 
     `options`: rerank_model, the name of the model whose top 100 are the fixed lists, "" for none
-    (without it: the model in use if any image is embedded under it); include_images,
-    whether the Hugging Face folder holds the images' bytes; pay_per_hour, what people were paid for
-    an hour, such as "15.50 USD" (else nothing is said); test_labels, "hidden" (without it) or
+    (without it: the model in use if any image is embedded under it); include_images, whether the
+    folders for Hugging Face and MTEB hold the images' bytes; pay_per_hour, what people were paid
+    for an hour, such as "15.50 USD" (else nothing is said); test_labels, "hidden" (without it) or
     "public"; test_halves, whether hidden labels have a public and a private half, see
     `_halves_secret`. `benchmark`: the one whose queries it holds; without it that of the earlier
     versions, or the only one. A version whose making failed or was cut short is continued, with

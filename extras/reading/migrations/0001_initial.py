@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=100, unique=True)),
-                ('family', models.CharField(blank=True, help_text='of its model, as the models of runs are called: their scores may profit', max_length=100)),
+                ('family', models.CharField(blank=True, help_text='such as Qwen: runs whose model is of the same family are marked', max_length=100)),
                 ('base_url', models.CharField(blank=True, max_length=300)),
                 ('model', models.CharField(blank=True, help_text='as the server names it', max_length=200)),
                 ('entry_point', models.CharField(blank=True, max_length=100)),

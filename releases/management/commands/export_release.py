@@ -46,7 +46,7 @@ class Command(ServiceCommand):
         parser.add_argument(
             "--include-images",
             action="store_true",
-            help="put the images' bytes into a new version's Hugging Face folder",
+            help="put the images' bytes into a new version's folders for Hugging Face and MTEB",
         )
         parser.add_argument(
             "--test-labels",
