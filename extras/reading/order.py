@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from django.db import connection, transaction
 from django.db.models import Max
 
 from extras.reading.calibrations import latest
@@ -60,10 +59,9 @@ def _present_key(candidate_list: CandidateList) -> str | None:
     screens = use.screening is not None and not screening_problem(candidate_list.query)
     if not (use.order or screens):
         return None
-    with transaction.atomic(), connection.cursor() as cursor:
-        # Waits for readings that are being stored, which may have lower numbers than stored ones.
-        cursor.execute(f"LOCK TABLE {Reading._meta.db_table} IN SHARE MODE")
-        readings = Reading.objects.filter(reader=use.reader, query=use.query_id)
-        last = readings.aggregate(last=Max("pk"))["last"] or 0
+    # A reader has one job at a time, which stores one transaction after the other: none with lower
+    # numbers comes later.
+    readings = Reading.objects.filter(reader=use.reader, query=use.query_id)
+    last = readings.aggregate(last=Max("pk"))["last"] or 0
     threshold = use.screening if screens else ""
     return f"{PREFIX}{calibration.pk}:{last}:{use.order:d}:{threshold}"
