@@ -27,7 +27,7 @@ def panel(request: HttpRequest, query: Query) -> SafeString | None:
         return None
     use = use_of(query)
     readers = list(Reader.objects.all()) if at_least(request.user, Role.ADMIN) else []
-    if not readers and use.reader_id is None:
+    if not readers and use._state.adding:
         return None
     judged = use.queue and query.state in MORE_IMAGES.offered_in
     context = {"query": query, "use": use, "readers": readers, "judged": judged, "most": MOST_GIVEN}
