@@ -39,7 +39,7 @@ class ReadingConfig(AppConfig):
         from extras.reading.order import reading_feature
         from extras.reading.queues import MORE_IMAGES, after_submission
         from extras.reading.release_file import TABLE, ReadImage, read_images, write
-        from extras.reading.use_views import panel
+        from extras.reading.views import panel
         from labeling.judging.blind import BLIND_KINDS
         from labeling.learning.features import FEATURES
         from labeling.lifecycle.signals import query_submitted

@@ -1,7 +1,8 @@
-"""What a reader said of images that people have judged, and the curves that are made of it."""
+"""What a reader said of images, beside what people said, and the curves that are made of it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,24 @@ from labeling.judging.blind import RELEASE_AUDIT, SECOND_OPINIONS
 from labeling.judging.consensus import Vote, consensus
 from labeling.judging.models import BlindItem, Judgment
 from labeling.queries.models import Query
+from retrieval.corpus.models import ImageWithdrawal
+
+# The last reading of each pair counts.
+_LATEST: Final = f"""
+SELECT DISTINCT ON (r.query_id, r.image_id) r.query_id, r.image_id, r.probability
+  FROM {Reading._meta.db_table} r
+ WHERE r.reader_id = %(reader)s AND r.query_id = ANY(%(queries)s::bigint[])
+   AND r.id <= coalesce(%(last)s, r.id)
+   AND (%(kind)s = ''
+        OR NOT EXISTS (SELECT FROM {Judgment._meta.db_table} j
+                        WHERE j.query_id = r.query_id AND j.image_id = r.image_id)
+       AND NOT EXISTS (SELECT FROM {BlindItem._meta.db_table} b
+                        WHERE b.query_id = r.query_id AND b.image_id = r.image_id
+                          AND b.kind = %(kind)s AND b.only_for_id IS NULL)
+       AND NOT EXISTS (SELECT FROM {ImageWithdrawal._meta.db_table} w
+                        WHERE w.image_id = r.image_id AND w.restored_at IS NULL))
+ ORDER BY r.query_id, r.image_id, r.id DESC
+"""
 
 # Votes that differ come along for a consensus.
 _JUDGED: Final = f"""
@@ -51,6 +70,17 @@ SELECT i.query_id, i.image_id, q.category, probability, relevant,
   FROM image i JOIN {Query._meta.db_table} q ON q.id = i.query_id
  ORDER BY i.query_id, i.image_id
 """
+
+
+def readings_of(
+    reader: Reader, queries: Collection[int], *, last: int | None = None, unjudged_for: str = ""
+) -> list[tuple[int, int, float]]:
+    """Query, image and what the reader said last, up to the reading `last`, of queries by primary
+    key; with `unjudged_for`, a blind kind, of images that nobody has judged, that aren't withdrawn
+    and aren't among its items. By query and image, in one SQL query.
+    """
+    values = {"reader": reader.pk, "queries": list(queries), "last": last, "kind": unjudged_for}
+    return [(query, image, said) for query, image, said in fetch_all(_LATEST, values)]
 
 
 def judged_readings(reader: Reader) -> Judged:

@@ -9,9 +9,8 @@ from typing import Final
 import numpy as np
 from django.db.models import Max
 
-from extras.reading.calibrations import latest
+from extras.reading.calibrations import latest, readings_of
 from extras.reading.models import Calibration, ReaderUse, Reading
-from extras.reading.pairs import readings_of
 from extras.reading.use import screening_problem
 from labeling.candidates.models import CandidateList
 from labeling.learning.features import Feature

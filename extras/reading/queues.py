@@ -13,9 +13,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from core.errors import Conflict, Invalid, Refused
-from extras.reading.calibrations import calibrate, latest
+from extras.reading.calibrations import calibrate, latest, readings_of
 from extras.reading.models import Calibration, ReaderPick, ReaderUse
-from extras.reading.pairs import readings_of
 from extras.reading.reading_job import reading_begin
 from labeling.blind.items import RANDOM, blind_item
 from labeling.blind.opinions import first_labels

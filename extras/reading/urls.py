@@ -2,12 +2,15 @@
 
 from django.urls import path
 
-from extras.reading.api import ReadersView, ReadingsView
-from extras.reading.calibration_api import ReaderCalibrationView
+from extras.reading.api import (
+    QueryReaderView,
+    ReaderCalibrationView,
+    ReadersView,
+    ReadingsView,
+    SpendView,
+)
 from extras.reading.calibration_card import reader_calibrate
-from extras.reading.use_api import QueryReaderView, SpendView
-from extras.reading.use_views import query_reader, query_reader_queue
-from extras.reading.views import reader_page, readers_page
+from extras.reading.views import query_reader, query_reader_queue, reader_page, readers_page
 
 urlpatterns = [
     path("readers/", readers_page, name="readers"),

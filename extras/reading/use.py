@@ -9,7 +9,7 @@ import numpy as np
 from django.db import transaction
 
 from core.access import Role, require_role
-from core.errors import Conflict
+from core.errors import Conflict, Invalid
 from extras.reading.calibration import cross_fitted
 from extras.reading.calibrations import judged_readings, latest
 from extras.reading.models import Reader, ReaderUse
@@ -28,6 +28,11 @@ def screening_problem(query: Query) -> str:
     if rule.certificate is None or not proven:
         return "Screening needs a rule for handing in that asks for a certificate."
     return ""
+
+
+def use_of(query: Query) -> ReaderUse:
+    """What the query uses; without a reader where it uses none."""
+    return ReaderUse.objects.filter(query=query).first() or ReaderUse(query=query)
 
 
 @transaction.atomic
@@ -75,3 +80,12 @@ def threshold_of(reader: Reader, recall: float) -> float:
     reached = np.sort(calibrated[judged.relevant])
     at = min(floor((1 - recall) * len(reached) + 1e-9), len(reached) - 1)
     return floor(float(reached[at]) * 1e6) / 1e6
+
+
+def use_save(query: Query, sent: dict[str, Any], by: Any) -> None:
+    """Do what a valid `api.ReaderUseSerializer` says. Raises Invalid, and what `use_set` does."""
+    reader_id, screening = sent.pop("reader_id"), sent.pop("recall")
+    reader = Reader.objects.filter(pk=reader_id).first()
+    if reader is None and reader_id is not None:
+        raise Invalid({"reader": ["There is no such reader."]})
+    use_set(query=query, reader=reader, screening=screening, by=by, **sent)
