@@ -30,7 +30,6 @@ from core.errors import Conflict, Refused
 from releases.formats.base import Access
 from releases.formats.datasheet import DATASHEET_FILE
 from releases.formats.huggingface import FOLDER, repository_front_matter
-from releases.making.files import file_sha256
 from releases.models import Release
 from releases.selectors import access_of, release_file_entry
 
@@ -136,7 +135,11 @@ def release_publish(*, publication: Publication, repository: str, public: bool) 
         removed = sorted(there.keys() - sources.keys())
         if removed and DATASHEET_FILE not in there:
             raise Conflict(f"{repository} holds {removed[0]}, and no release: choose another name.")
-        sent = [name for name, path in sources.items() if not _is_same(there.get(name), path)]
+        sent = [
+            name
+            for name, path in sources.items()
+            if not _is_same(there.get(name), path, publication.files.get(name, {}).get("sha256"))
+        ]
         for name in sent:
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).symlink_to(sources[name])
@@ -166,13 +169,13 @@ def _sources(publication: Publication, folder: Path) -> dict[str, Path]:
     return sources
 
 
-def _is_same(there: RepoFile | None, path: Path) -> bool:
-    """Whether the Hub has a file's bytes. It knows large files by their SHA-256, and small ones as
-    Git does."""
+def _is_same(there: RepoFile | None, path: Path, sha256: str | None) -> bool:
+    """Whether the Hub has a file's bytes. It knows large files by their SHA-256, which the release
+    knows too, and small ones as Git does."""
     if there is None or there.size != path.stat().st_size:
         return False
     if there.lfs is not None:
-        return bool(there.lfs.sha256 == file_sha256(path))
+        return bool(there.lfs.sha256 == sha256)
     return bool(there.blob_id == git_hash(path.read_bytes()))
 
 

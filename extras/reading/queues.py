@@ -110,7 +110,8 @@ def spend(*, count: int, benchmark: Benchmark | None, by: Any) -> int:
     uses = _uses() if benchmark is None else _uses().filter(query__benchmark=benchmark)
     if not uses:
         raise Conflict("No query that is submitted or complete has a reader's queue switched on.")
-    calibrations = {use.reader: calibrate(reader=use.reader) for use in uses}
+    readers = {use.reader for use in uses}
+    calibrations = {reader: calibrate(reader=reader) for reader in readers}
     doubts = sorted(
         (abs(chance - 0.5), RANDOM.random(), image_id, use.pk)
         for use in uses

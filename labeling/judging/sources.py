@@ -40,7 +40,10 @@ class JudgmentSource(StrEnum):
 SOURCE_CHOICES: Final = tuple((str(source), source.label) for source in JudgmentSource)
 #: Where the server says which images there are.
 DRAWN: Final = (
-    *(JudgmentSource.AUDIT, JudgmentSource.SECOND, JudgmentSource.RUN, JudgmentSource.READER),
+    JudgmentSource.AUDIT,
+    JudgmentSource.SECOND,
+    JudgmentSource.RUN,
+    JudgmentSource.READER,
 )
 #: Where a person can judge; "import" comes from files only.
 BY_PEOPLE: Final = (
