@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.db.models import Count
+from django.db.models import Count, Prefetch, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -104,6 +104,10 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """One query: progress, agreement, history, list, and what the user may do with it."""
     query = get_query_for(request.user, pk)
     reviewer = at_least(request.user, Role.REVIEWER)
+    if reviewer:
+        # For the table of annotators and for the team.
+        parts = Assignment.objects.select_related("annotator").order_by("annotator__username")
+        prefetch_related_objects([query], Prefetch("assignments", parts))
     part = own_assignment(request.user, query)
     problem = why_not(request.user, query, part=part)
     allowed = transitions_open_to(request.user, query, part)
@@ -177,8 +181,10 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _team(query: Query, labeling: list[Any]) -> dict[str, Any]:
-    """What the section on who labels a query needs; `labeling` is `people_labeling`."""
-    parts = list(query.assignments.select_related("annotator").order_by("annotator__username"))
+    """What the section on who labels a query needs: its assignments are prefetched, by name, and
+    `labeling` is `people_labeling`.
+    """
+    parts = list(query.assignments.all())
     # Those who labeled for it without a row, too.
     known = {part.annotator_id for part in parts}
     begun = [person for person in labeling if person.pk not in known]

@@ -30,7 +30,7 @@ OTHERS = 10
 
 #: The most statements of a page once its process has seen it, however many rows it shows; a file is
 #: written page by page.
-MOST_STATEMENTS, MOST_OF_A_FILE = 26, 40
+MOST_STATEMENTS, MOST_OF_A_FILE = 25, 40
 
 #: Addresses that write, give a file or an image, or rank the corpus; those of one run need a run,
 #: and read its file and its scores.
