@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, Final, NoReturn
 
 from django.conf import settings
@@ -21,7 +22,7 @@ from django.db import transaction
 from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_advance, job_item_error
-from evaluation.reranking.multimodal.answers import Question, dollars
+from evaluation.reranking.multimodal.answers import Question, SentImage, dollars
 from evaluation.reranking.multimodal.client import Client
 from evaluation.reranking.multimodal.prompt import (
     EndpointRefused,
@@ -41,6 +42,8 @@ PART: Final = 256
 #: Seconds after which answers are stored, and the longest wait before the job is checked.
 BATCH_SECONDS: Final = 1.0
 BATCH: Final = 8
+#: Example images that are held while a part is asked about.
+EXAMPLES: Final = 16
 #: The number of failed images at which the work stops if no image was answered.
 FAILED_AT_FIRST: Final = 10
 
@@ -129,11 +132,14 @@ class Asking(ABC):
             on_retry=self._space,
         )
 
+        # The examples of a query are sent with each of its images.
+        example = lru_cache(EXAMPLES)(SentImage.jpeg)
+
         def ask(question: Question) -> Reply:
             return client.ask(
                 prompt=question.prompt,
                 jpeg=question.image.jpeg(),
-                examples=[(line, image.jpeg()) for line, image in question.examples],
+                examples=[(line, example(image)) for line, image in question.examples],
                 read=self.read,
             )
 
