@@ -89,19 +89,6 @@ def pool_moments(blocks: Iterable[Halves], text: Halves) -> PoolMoments:
     return PoolMoments(mean, scale, float(np.std(np.concatenate(scores))) / scale)
 
 
-def direction(
-    moments: PoolMoments, text: Halves, judged: Halves, relevant: NDArray[np.bool_]
-) -> Halves:
-    """The direction (d,) learned from judgments, of unit length: w of the module's equation.
-
-    `text` (d,) is the text's vector, `judged` (m, d) are the judged images' vectors and `relevant`
-    (m,) their labels; unsure counts as not relevant. Returns the text's vector until both a
-    relevant and an irrelevant image are judged, and where the text scores all images of the pool
-    alike. Time O(m d min(m, d)).
-    """
-    return direction_and_weight(moments, text, judged, relevant, np.empty((len(judged), 0)))[0]
-
-
 def direction_and_weight(
     moments: PoolMoments,
     text: Halves,
@@ -109,9 +96,14 @@ def direction_and_weight(
     relevant: NDArray[np.bool_],
     numbers: NDArray[np.floating],
 ) -> tuple[Halves, float]:
-    """As `direction`, with the weight v of the images' further number, a half; 0 without one.
+    """The direction (d,) learned from judgments, of unit length, and the weight of the images'
+    further number, a half, 0 without one: w and v of the module's equation.
 
-    `numbers` (m, 1) are those of the judged images, or (m, 0); see `odds_numbers`.
+    `text` (d,) is the text's vector, `judged` (m, d) are the judged images' vectors, `relevant`
+    (m,) their labels, unsure counting as not relevant, and `numbers` (m, 1) their further numbers,
+    see `odds_numbers`, or (m, 0). The direction is the text's vector until both a relevant and an
+    irrelevant image are judged, and where the text scores all images of the pool alike. Time
+    O(m d min(m, d)).
     """
     if not moments.text_spread:
         return text, 0.0

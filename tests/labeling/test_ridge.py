@@ -14,7 +14,6 @@ from labeling.learning.ridge import (
     RIDGE,
     PoolMoments,
     agree,
-    direction,
     direction_and_weight,
     interleave,
     learned_indices,
@@ -42,6 +41,13 @@ def drawn_pool(rng: np.random.Generator, count: int, dimension: int) -> tuple[Ha
     """Vectors that share a direction, as a model's do, and a text's vector."""
     vectors = unit_halves(rng.normal(size=(count, dimension)) + 2 * rng.normal(size=dimension))
     return vectors, unit_halves(rng.normal(size=dimension))
+
+
+def direction(
+    moments: PoolMoments, text: Halves, judged: Halves, relevant: NDArray[np.bool_]
+) -> Halves:
+    """That of images without a further number."""
+    return direction_and_weight(moments, text, judged, relevant, np.empty((len(judged), 0)))[0]
 
 
 def least_squares(
