@@ -21,6 +21,9 @@ serve: $(VENV)/runtime
 # Tests wait for processes that they start, so one worker more than there are cores.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
 PYTEST := $(BIN)/python -m pytest --durations=20
+DEPTRY := $(BIN)/deptry --config .ci/deptry.toml
+# The packages of the wheel.
+SHIPPED := annotator core curation retrieval labeling releases evaluation extras demo
 PURE = $(shell grep -rl --include='test_*.py' '^pytestmark = pytest.mark.pure' tests)
 
 ## Form, types and the tests that need neither database nor browser: after each edit
@@ -28,6 +31,8 @@ check: $(VENV)/development test-js
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(DEPTRY) $(SHIPPED)
+	$(DEPTRY) --requirements-files requirements.txt,requirements-dev.txt --ignore DEP002 tests bench docs .ci
 	@$(PYTEST) -q -n 2 $(PURE)
 
 format: $(VENV)/development
