@@ -13,6 +13,7 @@ from django.http import HttpRequest
 
 from annotator.environment import BadSetting
 from core.log_lines import request_id
+from core.optional import NotInstalled, optional
 
 # As logs, traces name no addresses: links for a forgotten password are among them.
 ADDRESSES = ("http.url", "http.target", "url.full", "url.path", "url.query")
@@ -30,18 +31,16 @@ def start_tracing() -> None:
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     try:
-        from opentelemetry import trace
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.instrumentation.celery import CeleryInstrumentor
-        from opentelemetry.instrumentation.django import DjangoInstrumentor
-        from opentelemetry.instrumentation.psycopg2 import Psycopg2Instrumentor
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError as error:
-        raise BadSetting(
-            f"OTEL_EXPORTER_OTLP_ENDPOINT needs packages that are missing ({error.name}): "
-            "pip install 'inquire-annotator[otel]'."
-        ) from None
+        with optional("otel"):
+            from opentelemetry import trace
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.instrumentation.celery import CeleryInstrumentor
+            from opentelemetry.instrumentation.django import DjangoInstrumentor
+            from opentelemetry.instrumentation.psycopg2 import Psycopg2Instrumentor
+            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except NotInstalled as error:
+        raise BadSetting(f"OTEL_EXPORTER_OTLP_ENDPOINT: {error}") from None
     provider = TracerProvider()
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
@@ -50,7 +49,7 @@ def start_tracing() -> None:
     Psycopg2Instrumentor().instrument()
     # A job may have thousands of slices: each is a trace, with a link to what sent its message.
     CeleryInstrumentor().instrument(use_span_links=True)
-    _describe_slices()
+    _describe_slices(trace)
 
 
 def _describe_request(span: Any, _request: HttpRequest) -> None:
@@ -59,9 +58,8 @@ def _describe_request(span: Any, _request: HttpRequest) -> None:
         span.set_attribute("inquire.request_id", request_id.get() or "")
 
 
-def _describe_slices() -> None:
+def _describe_slices(trace: Any) -> None:
     from celery.signals import task_prerun
-    from opentelemetry import trace
 
     @task_prerun.connect(weak=False)
     def describe(args: Any = (), **_: Any) -> None:

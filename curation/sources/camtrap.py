@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from duckdb import DuckDBPyConnection as Connection
 
+from core.optional import optional
 from curation.sources.darwin_core import RANKS
 from curation.sources.tabular import COMMAS, aliases, find, quoted, stage_text, unpack
 from curation.tables import CurationRefused, refuse
@@ -90,12 +91,11 @@ def _describe(archive: Path) -> _Package:
 
 
 def _check(package: _Package, archive: Path) -> None:
-    """Let frictionless check the tables, row by row; its first error is refused."""
-    try:
+    """Let frictionless check the tables, row by row; its first error is refused. Raises
+    NotInstalled without it.
+    """
+    with optional("camtrap"):
         from frictionless import FrictionlessException, Package
-    except ImportError:
-        text = "frictionless isn't installed: pip install 'inquire-annotator[camtrap]'"
-        raise CurationRefused(DESCRIPTOR, text) from None
     tables = [
         {"name": name, "path": str(file.relative_to(archive)), "schema": SCHEMAS[name]}
         for name, file in package.files.items()

@@ -8,7 +8,8 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any, Final
 
-from core.errors import Invalid, Unavailable
+from core.errors import Invalid
+from core.optional import optional
 
 #: COCO's figures in pycocotools' order: average precision, at one IoU and by size, and average
 #: recall by boxes an image and category, and by size.
@@ -61,15 +62,12 @@ def figures_of(truth: Mapping[str, Any], results: list[dict[str, Any]]) -> dict[
 
     pycocotools goes through every pair of image and category, and keeps lists for each. Here each
     category has its own images alone, so that time and memory grow with the boxes; no figure
-    changes, since pairs without boxes add nothing. Unavailable: pycocotools isn't installed.
+    changes, since pairs without boxes add nothing. Raises NotInstalled without pycocotools.
     """
-    try:
+    with optional("boxes"):
         import numpy as np
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
-    except ImportError:
-        text = "pycocotools isn't installed: pip install 'inquire-annotator[boxes]'"
-        raise Unavailable(text) from None
     # It prints what it does.
     with redirect_stdout(StringIO()):
         true = COCO()

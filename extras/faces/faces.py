@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image as PillowImage
 
 from core.errors import Refused
+from core.optional import optional
 from retrieval.corpus.models import Image
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import is_withdrawn
@@ -26,15 +27,15 @@ Detector = Callable[[np.ndarray], list[float]]
 
 
 class NoDetector(Refused):
-    """OpenCV or its model isn't there."""
+    """OpenCV's model isn't there."""
 
 
 def opencv_detector(model: Path, least: float) -> Detector:
-    """OpenCV's YuNet from its ONNX file; faces below `least` are left out. Raises NoDetector."""
-    try:
+    """OpenCV's YuNet from its ONNX file; faces below `least` are left out. Raises NoDetector, or
+    NotInstalled without OpenCV.
+    """
+    with optional("faces"):
         import cv2
-    except ImportError:
-        raise NoDetector("OpenCV isn't installed: pip install opencv-python-headless") from None
     if not model.is_file():
         raise NoDetector(f"There is no file {model}.")
     try:

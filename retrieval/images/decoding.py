@@ -18,10 +18,15 @@ from typing import Final
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+from core.optional import NotInstalled, optional
+
+_HEIF: tuple[str, ...] = ()
+_NO_HEIF = ""
 try:
-    from pillow_heif import register_heif_opener
-except ImportError:
-    _HEIF: tuple[str, ...] = ()
+    with optional("heic"):
+        from pillow_heif import register_heif_opener
+except NotInstalled as error:
+    _NO_HEIF = f" {error}"
 else:
     register_heif_opener(thumbnails=False)
     _HEIF = ("HEIF",)
@@ -265,6 +270,7 @@ def _open(data: bytes) -> Image.Image:
         text = "The file is not an image of a known format."
         if name:
             text = f"The file is a {name} image, which can't be read here; save it as JPEG or PNG."
+            text += _NO_HEIF if name == "HEIC" else ""
         raise ImageRefused(Reason.NOT_AN_IMAGE, text) from error
     except Exception as error:
         raise _broken(error) from error

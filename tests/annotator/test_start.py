@@ -11,8 +11,6 @@ import pytest
 from django.db import connection
 
 from annotator.__main__ import main
-from annotator.environment import BadSetting
-from annotator.tracing import start_tracing
 from tests import ROOT
 from tests.annotator.beside import database_beside, working_on
 from tests.processes import free_port
@@ -41,12 +39,6 @@ def test_pages_and_api_are_there_without_what_takes_long_to_import_or_isnt_used(
     assert [one for one in names if one in SLOW or one.startswith(TRACES)] == []
     # No request waits until the parameters of its view are found.
     assert described > 50
-
-
-def test_packages_that_traces_need_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(BadSetting, match=r"pip install 'inquire-annotator\[otel\]'"):
-        start_tracing()
 
 
 def test_a_command_says_that_the_database_is_not_set_up(

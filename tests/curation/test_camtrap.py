@@ -7,7 +7,6 @@ import datetime as dt
 import json
 import random
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -223,15 +222,6 @@ def test_what_is_wrong_is_named_by_file_row_and_field(
     assert str(refused.value).startswith(sentence)
     assert "\n" not in str(refused.value)
     assert rows(connection, "SELECT count(*) FROM photo") == [(0,)]
-
-
-def test_without_frictionless_a_sentence_says_what_to_install(
-    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "frictionless", None)
-    path = camtrap(tmp_path / "package", *EVERYTHING, PLACES)
-    with pytest.raises(CurationRefused, match=r"pip install 'inquire-annotator\[camtrap\]'"):
-        read(connection, kind="camtrap-dp", path=path)
 
 
 def test_no_method_divides_a_deployment(tmp_path: Path) -> None:
