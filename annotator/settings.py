@@ -211,6 +211,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "annotator.web.middleware.RequestIdMiddleware",
     "annotator.web.metrics.MetricsMiddleware",
+    "annotator.web.middleware.ProbesMiddleware",
     "annotator.web.middleware.LoopbackSecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "retrieval.images.middleware.SignedImages",
@@ -375,7 +376,7 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", [])
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_SSL_REDIRECT = HTTPS_ONLY
-SECURE_REDIRECT_EXEMPT = [r"^healthz(/web)?$"]
+SECURE_REDIRECT_EXEMPT = [r"^(healthz(/web)?|metrics)$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
 SECURE_HSTS_PRELOAD = HTTPS_ONLY

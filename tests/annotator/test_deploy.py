@@ -22,12 +22,13 @@ from django.test import Client
 from django.urls import get_resolver
 from prometheus_client.parser import text_string_to_metric_families
 
-from annotator.models import Backup
+from annotator.models import Backup, User
 from core.jobs.models import Job
 from retrieval.corpus.shown import cache_folder
 from tests import ROOT
-from tests.annotator.test_docker import OTHERS, variables_read
-from tests.processes import database_url, free_port, wait_for
+from tests.annotator.test_docker import COMPOSE, OTHERS, variables_read
+from tests.conftest import token_of
+from tests.processes import Process, database_url, free_port, listens, wait_for
 
 DEPLOY = ROOT / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus-rules.yaml").read_text())["groups"][0]["rules"]
@@ -112,6 +113,76 @@ def test_systemd_is_content(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def kubernetes_probes() -> set[str]:
+    """The paths by which Kubernetes asks web servers, by a pod's number and nothing else."""
+    paths = set()
+    for resource in yaml.safe_load_all((DEPLOY / "kubernetes/base/web.yaml").read_text()):
+        if resource["kind"] == "Deployment":
+            for container in resource["spec"]["template"]["spec"]["containers"]:
+                for name in ("startupProbe", "readinessProbe", "livenessProbe"):
+                    asked = container[name]["httpGet"]
+                    assert asked.keys() == {"path", "port"}
+                    paths.add(asked["path"])
+    return paths
+
+
+@pytest.mark.e2e
+@pytest.mark.django_db(transaction=True)
+def test_probes_are_answered_whatever_hosts_are_named(tmp_path: Path, admin: User) -> None:
+    port = free_port()
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "annotator.settings",
+        "VAR_DIR": str(tmp_path / "var"),
+        "PORT": str(port),
+        "DATABASE_URL": database_url(connection.settings_dict),
+        "ALLOWED_HOSTS": "labels.example.org",
+        "HTTPS_ONLY": "true",
+        "TRUST_PROXY": "true",
+    }
+    log = tmp_path / "web.log"
+    gunicorn = Process(
+        [sys.executable, "-m", "gunicorn", "-c", "python:annotator.processes.gunicorn_conf"],
+        log,
+        env=environment,
+    )
+    token = token_of(admin)
+
+    def status(path: str, host: str, **headers: str) -> int:
+        asked = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        asked.request("GET", path, headers={"Host": host, **headers})
+        return asked.getresponse().status
+
+    try:
+        wait_for(lambda: listens(port) and status("/healthz/web", "10.1.2.3:8000"), what="gunicorn")
+        for path in kubernetes_probes():
+            assert status(path, "10.1.2.3:8000") == 200
+        # Nobody works here.
+        assert status("/healthz", "10.1.2.3:8000") == 503
+        assert status("/metrics", "10.1.2.3:8000") == 401
+        assert status("/metrics", "10.1.2.3:8000", Authorization=f"Token {token}") == 200
+        kind, program, *arguments = COMPOSE["services"]["web"]["healthcheck"]["test"]
+        assert (kind, program) == ("CMD", "python")
+        probe = [sys.executable, *(one.replace(":8000", f":{port}") for one in arguments)]
+        assert subprocess.run(probe, check=False).returncode == 0
+        # All else is asked by its name and HTTPS alone.
+        assert status("/login/", "10.1.2.3:8000") == 400
+        assert status("/healthz/none", "127.0.0.1") == 400
+        assert status("/login/", "labels.example.org") == 301
+        forwarded = {"X-Forwarded-Proto": "https"}
+        assert status("/login/", "labels.example.org", **forwarded) == 200, log.read_text()
+    finally:
+        gunicorn.terminate()
+        gunicorn.wait(30)
+
+
+def test_one_version_of_pgvector_is_named() -> None:
+    files = ("docker/compose.yaml", "deploy/kubernetes/small/database.yaml", "docs/operations.md")
+    tags = [re.findall(r"pgvector/pgvector:([\w.-]+)", (ROOT / one).read_text()) for one in files]
+    assert tags == [tags[0]] * 3
+    assert len(tags[0]) == 1
 
 
 @pytest.mark.faults

@@ -1,15 +1,17 @@
-"""The two images of docker/Dockerfile do their work without the packages that they leave out."""
+"""The images of docker/Dockerfile do their work with the packages that they have."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 from django.db import connection
 from packaging.requirements import Requirement
@@ -19,6 +21,7 @@ from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
 from retrieval.embedding.text_vectors import text_vector
 from tests import ROOT
+from tests.annotator.test_docker import COMPOSE
 from tests.annotator.world import World
 from tests.processes import database_url
 from tests.retrieval.making import repeated_images
@@ -32,11 +35,26 @@ class Missing:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Missing())
 """
-
-
-def left_out(image: str) -> list[str]:
-    """The packages that an image goes without."""
-    return (ROOT / f"docker/not-in-{image}.txt").read_text().splitlines()
+IMAGES = ("web", "worker", "demo")
+#: What goes on until it is stopped: asked for its help, it does all but that.
+ENDLESS = {"gunicorn", "celery", "encode_texts", "demo"}
+#: What an image has and never runs, and so doesn't have the packages of.
+NEVER_RUN = {
+    "web": {
+        "retrieval.encoding.packed_linears",  # part of a model
+    },
+    "worker": {
+        # They draw the demo's images.
+        "demo.corpus",
+        "demo.drawing",
+        "demo.management.commands.demo",
+        "demo.management.commands.demo_data",
+        "demo.management.commands.demo_truth",
+        "demo.release",
+        "demo.steps",
+    },
+    "demo": set(),
+}
 
 
 def plain(package: str) -> str:
@@ -44,33 +62,124 @@ def plain(package: str) -> str:
     return re.sub(r"[-_.]+", "-", package).lower()
 
 
-def required() -> set[str]:
-    """The packages of requirements.txt."""
+def requirements() -> list[Requirement]:
+    """The lines of requirements.txt."""
     lines = (ROOT / "requirements.txt").read_text().splitlines()
-    return {plain(Requirement(one).name) for one in lines if one and not one.startswith("#")}
+    return [Requirement(one) for one in lines if one and not one.startswith("#")]
 
 
-def path_without(image: str, folder: Path) -> str:
-    """A PYTHONPATH with which none of an image's missing packages can be imported."""
-    missing = {plain(name) for name in left_out(image)}
-    if OPEN_CLIP in missing:  # which the image has, without what it requires
-        missing -= {OPEN_CLIP}
-        needed = {Requirement(one) for one in requires(OPEN_CLIP) or []}
-        missing |= {plain(one.name) for one in needed if one.marker is None} - required()
+def left_out(image: str) -> set[str]:
+    """The packages of requirements.txt that an image goes without."""
+    file = ROOT / f"docker/not-in-{image}.txt"
+    return set(map(plain, file.read_text().splitlines())) if file.exists() else set()
+
+
+def installed(image: str) -> set[str]:
+    """The packages that an image has: its requirements, and what these require."""
+    out = left_out(image)
+    waiting = [one for one in requirements() if plain(one.name) not in out]
+    # Of open_clip the image has the package alone.
+    found = {OPEN_CLIP} & out
+    seen = set()
+    while waiting:
+        one = waiting.pop()
+        found.add(plain(one.name))
+        for extra in {"", *one.extras}:
+            if (plain(one.name), extra) not in seen:
+                seen.add((plain(one.name), extra))
+                needed = map(Requirement, requires(one.name) or [])
+                waiting += [
+                    other
+                    for other in needed
+                    if other.marker is None or other.marker.evaluate({"extra": extra})
+                ]
+    return found
+
+
+def path_of(image: str, folder: Path) -> str:
+    """A PYTHONPATH with which none but an image's packages can be imported."""
+    have = installed(image)
     modules = {
         module
         for module, packages in packages_distributions().items()
-        if missing & {plain(one) for one in packages}
+        if have.isdisjoint(map(plain, packages))
     }
-    assert len(modules) >= len(missing)
+    assert modules >= {"pytest", "deptry"}
+    folder.mkdir(exist_ok=True)
     (folder / "sitecustomize.py").write_text(BLOCK.format(modules=modules))
     return str(folder)
 
 
-def test_what_is_left_out_is_a_requirement() -> None:
-    for image in ("web", "worker"):
-        assert left_out(image)
-        assert {plain(name) for name in left_out(image)} <= required()
+def ignored_modules() -> list[str]:
+    """What of ours isn't copied into images, as modules."""
+    return (ROOT / ".dockerignore").read_text().replace("/", ".").split()
+
+
+def copied_packages() -> list[str]:
+    """Our packages that are copied into images."""
+    found = {one.parent.name for one in ROOT.glob("*/__init__.py")}
+    return sorted(found - {*ignored_modules()})
+
+
+def commands(image: str) -> list[list[str]]:
+    """What the Dockerfile and the compose file start in an image, word by word."""
+    stage = (ROOT / "docker/Dockerfile").read_text().partition(f"FROM base AS {image}\n")[2]
+    found = [json.loads(stage.partition("\nCMD ")[2].partition("\n")[0])]
+    for service in COMPOSE["services"].values():
+        if service["image"] == f"inquire-annotator-{image}" and "command" in service:
+            words = shlex.split(service["command"])
+            line = words[-1] if words[:2] == ["sh", "-c"] else shlex.join(words)
+            found += [shlex.split(one.removeprefix("exec ")) for one in line.split(" && ")]
+    return found
+
+
+@pytest.mark.parametrize("image", ["web", "worker"])
+def test_what_is_left_out_is_a_requirement(image: str) -> None:
+    assert left_out(image)
+    assert left_out(image) <= {plain(one.name) for one in requirements()}
+
+
+IMPORTS = """
+import importlib, json, pkgutil, sys
+import django
+
+django.setup()
+failed = {}
+for package in json.loads(sys.argv[1]):
+    for module in pkgutil.walk_packages([package], f"{package}."):
+        try:
+            importlib.import_module(module.name)
+        except ImportError as error:
+            failed[module.name] = str(error)
+sys.modules["annotator.processes.gunicorn_conf"].on_exit(None)
+print(json.dumps(failed))
+"""
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_every_module_can_be_imported_but_those_that_never_run(image: str, tmp_path: Path) -> None:
+    packages = copied_packages()
+    assert {"annotator", "core", "extras", "demo"} < {*packages}
+    done = run(["-c", IMPORTS, json.dumps(packages)], path_of(image, tmp_path))
+    failed = {
+        module: error
+        for module, error in json.loads(done.splitlines()[-1]).items()
+        if not module.startswith(tuple(ignored_modules()))
+    }
+    assert failed.keys() == NEVER_RUN[image], failed
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_every_command_runs(transactional_db: None, image: str, tmp_path: Path) -> None:
+    path = path_of(image, tmp_path)
+    run(["manage.py", "check"], path)
+    named = commands(image)
+    assert named
+    for program, *words in named:
+        assert program in {"python", "gunicorn", "celery"}
+        endless = ["--help"] if {program, *words} & ENDLESS else []
+        start = [] if program == "python" else ["-m", program]
+        run([*start, *words, *endless], path, VAR_DIR=str(tmp_path / "var"))
 
 
 WORKS = """
@@ -94,7 +203,9 @@ def test_a_worker_embeds_images_and_texts_without_what_serves_pages(
 ) -> None:
     repeated_images(40, ("red", "green"), (64, 48))
     job = embedding_job_create()
-    done = run(WORKS, [str(job.pk)], path_without("worker", tmp_path), demo_encoder)
+    done = run(
+        ["-c", WORKS, str(job.pk)], path_of("worker", tmp_path), EMBEDDING_MODEL=demo_encoder
+    ).splitlines()[-1]
     assert done == str(embedding_model_get_or_create(name=demo_encoder).dimension)
     job.refresh_from_db()
     assert (job.state, job.error) == ("done", "")
@@ -122,8 +233,13 @@ def test_every_page_is_answered_without_models(own_world: World, tmp_path: Path)
     text_vector(model, "a bear")
     addresses = ["/search/?text=a+bear", *sorted(f"/{one}" for one in own_world.addresses)]
     arguments = [str(own_world.people["admin"].pk), json.dumps(addresses)]
-    done = run(ANSWERS, arguments, path_without("web", tmp_path), own_world.model)
-    statuses, embed, imported = json.loads(done)
+    done = run(
+        ["-c", ANSWERS, *arguments],
+        path_of("web", tmp_path),
+        EMBEDDING_MODEL=own_world.model,
+        TEXT_PROCESS="true",
+    )
+    statuses, embed, imported = json.loads(done.splitlines()[-1])
     assert (embed, imported) == (302, [])
     assert len(statuses) > 100
     assert statuses["/search/?text=a+bear"] == 200
@@ -132,23 +248,23 @@ def test_every_page_is_answered_without_models(own_world: World, tmp_path: Path)
     assert set(failed) <= {"/healthz"}, done
 
 
-def run(code: str, arguments: list[str], path: str, model: str) -> str:
-    """The last line that some Python writes with an image's packages on the tests' database."""
+def run(words: list[str], path: str, **environment: str) -> str:
+    """What Python writes with an image's packages, on the tests' database."""
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, *words],
         cwd=ROOT,
         env=os.environ
         | {
             "DJANGO_SETTINGS_MODULE": "annotator.settings",
             "DATABASE_URL": database_url(connection.settings_dict),
             "VAR_DIR": str(settings.VAR_DIR),
-            "EMBEDDING_MODEL": model,
-            "TEXT_PROCESS": "true" if code == ANSWERS else "false",
+            "TEXT_PROCESS": "false",
             "PYTHONPATH": path,
+            **environment,
         },
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[-1]
+    return done.stdout
