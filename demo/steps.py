@@ -113,7 +113,7 @@ def demo_embed(*, by: User, progress: Progress, model_name: str = "") -> None:
     failed.
     """
     job = embedding_job_create(model_name=model_name, created_by=by)
-    _wait(job, progress)
+    wait_for_job(job, progress)
 
 
 def demo_queries_load(*, by: Any, demo_queries: Sequence[DemoQuery] = QUERIES) -> list[Query]:
@@ -167,13 +167,13 @@ def demo_queries_open(
         if query.state == Query.State.OPEN and frozen_at and frozen_at < newest:
             list_refresh(query=query, by=by)
     for done, query in enumerate(queries, start=1):
-        _wait(query.lists.latest("pk").job)
+        wait_for_job(query.lists.latest("pk").job)
         progress(done, len(queries))
     return queries
 
 
-def _wait(job: Job | None, progress: Progress | None = None) -> None:
-    """Wait until a worker has done a job.
+def wait_for_job(job: Job | None, progress: Progress | None = None) -> None:
+    """Wait until a worker has done a job, if there is one.
 
     Raises DemoError if the job failed, or if it could not do all of its items.
     """

@@ -28,6 +28,12 @@ MODEL_SECONDS = 60.0
 WORKER_OPTIONS = ("--without-gossip", "--without-mingle")
 
 
+def address() -> str:
+    """The address to open in a browser on this machine."""
+    host = "127.0.0.1" if settings.BIND in {"0.0.0.0", "::"} else settings.BIND
+    return f"http://{host}:{settings.PORT}"
+
+
 class Services:
     """Everything that runs while the application is served."""
 
@@ -38,12 +44,6 @@ class Services:
         self.first_admin: str | None = None
         """The secret of the first admin's link, where nobody has an account."""
         self._begun = 0.0
-
-    @property
-    def address(self) -> str:
-        """The address to open in a browser on this machine."""
-        host = "127.0.0.1" if settings.BIND in {"0.0.0.0", "::"} else settings.BIND
-        return f"http://{host}:{settings.PORT}"
 
     @property
     def logs(self) -> Path:
@@ -112,7 +112,7 @@ class Services:
         reported.
         """
         try:
-            with urllib.request.urlopen(f"{self.address}/healthz", timeout=10) as answer:
+            with urllib.request.urlopen(f"{address()}/healthz", timeout=10) as answer:
                 return bool(json.load(answer)["status"] == "ok")
         except urllib.error.HTTPError as answer:
             parts = json.load(answer) if answer.code == 503 else {}

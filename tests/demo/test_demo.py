@@ -19,6 +19,7 @@ pytestmark = pytest.mark.e2e
 IMAGES = 60
 OPEN = tuple(f"24 queries can be labeled, among {count} images" for count in (IMAGES // 2, IMAGES))
 COMPLETE = "All images are there"
+RELEASED = "The release and its runs are there:"
 # Of the queries that are there to be labeled.
 LISTS = (
     "FROM labeling_candidatelist l JOIN labeling_query q ON q.id = l.query_id"
@@ -94,7 +95,14 @@ def test_the_demo_has_a_release_and_queries_to_label(start):
         with urllib.request.urlopen(request) as answer:
             assert len(json.load(answer)["token"]) == 64
 
-    wait_for(lambda: rows(demo, RELEASE_JOB) == [("done",)], seconds=120, what="the release")
+    wait_said(demo, RELEASED)
+    assert rows(demo, RELEASE_JOB) == [("done",)]
+    # The last lines say where to look.
+    [(release,)] = rows(demo, "SELECT id FROM releases_release")
+    paths = (f"/releases/{release}/", f"/releases/{release}/leaderboard/")
+    ending = "".join(f"\n  {demo.url}{path}" for path in paths)
+    wait_said(demo, ending)
+    assert demo.output.read_text().endswith(f"{RELEASED}{ending}\n")
     assert rows(demo, RUNS) == [
         ("full", "model", "demo"),
         ("full", "random", "Random order"),
@@ -127,4 +135,4 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(start):
     assert rows(again, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id") == lists
     assert rows(again, EMBEDDED) == [(IMAGES,)]
     assert rows(again, TO_LABEL) == [(24,)]
-    wait_for(lambda: rows(again, RELEASE_JOB) == [("done",)], seconds=120, what="the release")
+    wait_said(again, RELEASED)

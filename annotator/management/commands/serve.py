@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.urls import reverse
 
-from annotator.processes.serving import Services
+from annotator.processes.serving import Services, address
 
 
 class Command(BaseCommand):
@@ -18,11 +18,11 @@ class Command(BaseCommand):
         services = Services(self.say, {})
         with services.running() as works:
             if works:
-                self.say(f"Inquire Annotator is at {services.address} (Ctrl-C ends it)")
+                self.say(f"Inquire Annotator is at {address()} (Ctrl-C ends it)")
                 if token := services.first_admin:
                     path = reverse("first-admin", args=[token])
                     self.say("Nobody has an account yet. Make the first admin here, once:")
-                    self.say(f"    {services.address}{path}")
+                    self.say(f"    {address()}{path}")
                 self.say(f"Logs: {services.logs}")
                 services.run_on()
 

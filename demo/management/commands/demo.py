@@ -11,7 +11,7 @@ from django.db import connections
 
 from annotator.environment import choose_model
 from annotator.management.commands import serve
-from annotator.processes.serving import Services
+from annotator.processes.serving import Services, address
 from demo.corpus import DEFAULT_COUNT
 from demo.steps import demo_people
 
@@ -37,7 +37,7 @@ class Command(serve.Command):
             if not works:
                 return
             choose_model(Path(settings.VAR_DIR), model)
-            self.say(f"\nInquire Annotator is at {services.address} (Ctrl-C ends it)\n")
+            self.say(f"\nInquire Annotator is at {address()} (Ctrl-C ends it)\n")
             for person in demo_people():
                 self.say(f"  {person.name:<10} password {person.password}")
             self.say(f"\nLogs: {services.logs}\n")

@@ -6,13 +6,16 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import InterfaceError, OperationalError, connection
+from django.urls import reverse
 
 from annotator.models import User
+from annotator.processes.serving import address
 from core.commands import ServiceCommand
 from core.commands.progress import Progress
 from demo import steps
 from demo.corpus import DEFAULT_COUNT
-from demo.release import demo_release_begin
+from demo.release import RELEASE_NAME, demo_release_begin
+from releases.models import Release
 
 ATTEMPTS = 5
 FIRST_COUNT = 400
@@ -49,8 +52,20 @@ class Command(ServiceCommand):
             self._open_queries(first, admin)
         self._open_queries(count, admin)
         labeler = steps.simulated_labeler()
-        demo_release_begin(admin=admin, researcher=researcher, labeler=labeler)
+        job = demo_release_begin(admin=admin, researcher=researcher, labeler=labeler)
         self.stdout.write("All images are there; a release is being made.")
+        try:
+            steps.wait_for_job(job)
+        except steps.DemoError as error:
+            # All else can be tried without it.
+            self.stderr.write(f"{error} Run the demo again to try again.")
+            return
+        release = Release.objects.get(name=RELEASE_NAME, version=1)
+        self.stdout.write(
+            "The release and its runs are there:\n"
+            f"  {address()}{reverse('release', args=[release.pk])}\n"
+            f"  {address()}{reverse('leaderboard', args=[release.pk])}"
+        )
 
     def _open_queries(self, count: int, admin: User) -> None:
         drawing, importing = self._progress("Drawing"), self._progress("Importing")
