@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The application runs in many processes: the first compiles its modules, the others read them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve check format test test-js test-faults test-extras test-bench bench bench-trust pictures clean
+.PHONY: demo serve check declared format test test-js test-faults test-extras test-bench bench bench-trust pictures clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -21,9 +21,6 @@ serve: $(VENV)/runtime
 # Tests wait for processes that they start, so one worker more than there are cores.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
 PYTEST := $(BIN)/python -m pytest --durations=20
-DEPTRY := $(BIN)/deptry --config .ci/deptry.toml
-# The packages of the wheel.
-SHIPPED := annotator core curation retrieval labeling releases evaluation extras demo
 PURE = $(shell grep -rl --include='test_*.py' '^pytestmark = pytest.mark.pure' tests)
 
 ## Form, types and the tests that need neither database nor browser: after each edit
@@ -31,9 +28,15 @@ check: $(VENV)/development test-js
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@$(MAKE) --no-print-directory declared
+	@$(PYTEST) -q -n 2 $(PURE)
+
+## Whether each package that is imported is declared: of what ships, then of what tests it
+DEPTRY := $(BIN)/deptry --config .ci/deptry.toml
+SHIPPED := annotator core curation retrieval labeling releases evaluation extras demo
+declared: $(VENV)/development
 	$(DEPTRY) $(SHIPPED)
 	$(DEPTRY) --requirements-files requirements.txt,requirements-dev.txt --ignore DEP002 tests bench docs .ci
-	@$(PYTEST) -q -n 2 $(PURE)
 
 format: $(VENV)/development
 	$(BIN)/ruff check --fix .
