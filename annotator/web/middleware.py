@@ -50,10 +50,10 @@ def forget_request_id(**_: Any) -> None:
 
 
 class ProbesMiddleware:
-    """Has what monitors ask answered under every host name.
+    """Answers probes under every host name: in front of the check of ALLOWED_HOSTS.
 
-    They ask a container or a pod by its number, which isn't among ALLOWED_HOSTS. None of these
-    answers holds an address made of the host name. SECURE_REDIRECT_EXEMPT spares them HTTPS.
+    Monitors ask a container or a pod by its IP address. No answer to a probe holds an address that
+    is made of the host name. SECURE_REDIRECT_EXEMPT spares probes HTTPS.
     """
 
     PROBES = frozenset({"/healthz", "/healthz/web", "/metrics"})
@@ -62,7 +62,7 @@ class ProbesMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Pass everything on, a probe as a request of this machine's own."""
+        """Pass everything on, a probe as if this machine asked."""
         if request.path_info in self.PROBES:
             request.get_host = lambda: "localhost"  # type: ignore[method-assign]
         return self.get_response(request)

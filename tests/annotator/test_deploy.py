@@ -116,7 +116,7 @@ def test_systemd_is_content(tmp_path: Path) -> None:
 
 
 def kubernetes_probes() -> set[str]:
-    """The paths by which Kubernetes asks web servers, by a pod's number and nothing else."""
+    """The paths that Kubernetes asks of web servers, by a pod's IP address."""
     paths = set()
     for resource in yaml.safe_load_all((DEPLOY / "kubernetes/base/web.yaml").read_text()):
         if resource["kind"] == "Deployment":
