@@ -115,6 +115,17 @@ def test_systemd_is_content(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def web_environment(folder: Path, port: int) -> dict[str, str]:
+    """The variables of a web server on the tests' database."""
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "annotator.settings",
+        "VAR_DIR": str(folder / "var"),
+        "PORT": str(port),
+        "DATABASE_URL": database_url(connection.settings_dict),
+    }
+
+
 def kubernetes_probes() -> set[str]:
     """The paths that Kubernetes asks of web servers, by a pod's IP address."""
     paths = set()
@@ -132,12 +143,7 @@ def kubernetes_probes() -> set[str]:
 @pytest.mark.django_db(transaction=True)
 def test_probes_are_answered_whatever_hosts_are_named(tmp_path: Path, admin: User) -> None:
     port = free_port()
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "annotator.settings",
-        "VAR_DIR": str(tmp_path / "var"),
-        "PORT": str(port),
-        "DATABASE_URL": database_url(connection.settings_dict),
+    environment = web_environment(tmp_path, port) | {
         "ALLOWED_HOSTS": "labels.example.org",
         "HTTPS_ONLY": "true",
         "TRUST_PROXY": "true",
@@ -192,14 +198,7 @@ def test_a_restart_of_gunicorn_loses_no_request(tmp_path: Path) -> None:
     """As inquire-web.socket has it: the port is held by another process than gunicorn."""
     port = free_port()
     listening = socket.create_server(("127.0.0.1", port), backlog=1024)
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "annotator.settings",
-        "VAR_DIR": str(tmp_path / "var"),
-        "PORT": str(port),
-        "DATABASE_URL": database_url(connection.settings_dict),
-        "LISTEN_FDS": "1",
-    }
+    environment = web_environment(tmp_path, port) | {"LISTEN_FDS": "1"}
     # systemd's protocol: the socket is number 3, and its new owner's process number is told.
     script = f"""exec 3<&{listening.fileno()}; export LISTEN_PID=$$
         exec {sys.executable} -m gunicorn -c python:annotator.processes.gunicorn_conf"""
