@@ -30,7 +30,9 @@ def files() -> list[str]:
     """All of the project's files, with "/"."""
     found = []
     for folder, folders, names in os.walk(ROOT):
-        folders[:] = [one for one in folders if one not in IGNORED and one[0] != "."]
+        folders[:] = [
+            one for one in folders if one == ".ci" or (one not in IGNORED and one[0] != ".")
+        ]
         found += [(Path(folder) / name).relative_to(ROOT).as_posix() for name in names]
     return found
 
