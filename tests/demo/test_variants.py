@@ -65,7 +65,7 @@ def test_the_script_embeds_by_each_copy_and_prints_what_is_found(
         assert job.state == Job.State.DONE, job.error
 
     settings.VAR_DIR = tmp_path
-    for module, name, value in ((steps, "_wait", work), (variants, "COUNT", 2)):
+    for module, name, value in ((steps, "wait_for_job", work), (variants, "COUNT", 2)):
         monkeypatch.setattr(module, name, value)
     demo_people()
     demo_corpus_import(count=24, drawing=lambda *_: None, importing=lambda *_: None)
