@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import connection
 from packaging.requirements import Requirement
 
+import extras
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
@@ -168,7 +169,8 @@ print(json.dumps(failed))
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_every_module_can_be_imported_but_those_that_never_run(image: str, tmp_path: Path) -> None:
-    done = run(["-c", IMPORTS, json.dumps(copied_packages())], path_of(image, tmp_path))
+    imports = ["-c", IMPORTS, json.dumps(copied_packages())]
+    done = run(imports, path_of(image, tmp_path), EXTRAS=",".join(extras.NAMES))
     failed = {
         module: error
         for module, error in json.loads(done.splitlines()[-1]).items()

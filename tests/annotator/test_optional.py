@@ -20,6 +20,18 @@ from tests import ROOT
 from tests.curation.archives import camtrap as package
 from tests.curation.archives import shot, sighting
 
+
+class Missing:
+    """Stands in front of all finders of modules, and doesn't find one."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name.partition(".")[0] == self.module:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 HEIC = b"\0\0\0\x18ftypheic" + bytes(99)
 
 
@@ -48,13 +60,13 @@ def test_a_missing_package_is_named_with_what_to_install(
     extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, needing = NEEDING[extra]
-    imported = [name for name in sys.modules if name.startswith(f"{module}.")]
-    for name in (module, *imported):
-        monkeypatch.setitem(sys.modules, name, None)
+    for name in [one for one in sys.modules if one.partition(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Missing(module), *sys.meta_path])
     # A setting's error ends the program.
     with pytest.raises((Exception, SystemExit)) as refused:
         needing(tmp_path)
     said = str(refused.value)
-    assert said.endswith(f"pip install 'inquire-annotator[{extra}]'")
-    assert f"A package is missing (import of {module}" in said
+    sentence = f"A package is missing (No module named '{module}'): "
+    assert said.endswith(f"{sentence}pip install 'inquire-annotator[{extra}]'")
     assert "\n" not in said
