@@ -24,11 +24,10 @@ PYTEST := $(BIN)/python -m pytest --durations=20
 PURE = $(shell grep -rl --include='test_*.py' '^pytestmark = pytest.mark.pure' tests)
 
 ## Form, types and the tests that need neither database nor browser: after each edit
-check: $(VENV)/development test-js
+check: $(VENV)/development test-js declared
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	@$(MAKE) --no-print-directory declared
 	@$(PYTEST) -q -n 2 $(PURE)
 
 ## Whether each package that is imported is declared: of what ships, then of what tests it

@@ -61,9 +61,11 @@ class Program:
             time.sleep(0.5)
         return said
 
-    def page(self, path: str, headers: Mapping[str, str] | None = None) -> str:
-        """The page at an address: the log-in's, where one has to log in."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", None, headers or {})
+    def page(
+        self, path: str, headers: Mapping[str, str] | None = None, data: bytes | None = None
+    ) -> str:
+        """What an address answers, to a POST where there is data."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers or {})
         with urllib.request.urlopen(request, timeout=60) as answer:
             return str(answer.read().decode())
 
@@ -77,10 +79,7 @@ class Program:
             token = self.api("token/", body={"username": name, "password": password[1]})["token"]
             headers["Authorization"] = f"Token {token}"
         data = None if body is None else json.dumps(body).encode()
-        address = f"http://127.0.0.1:{self.port}/api/{path}"
-        request = urllib.request.Request(address, data, headers)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)
+        return json.loads(self.page(f"/api/{path}", headers, data))
 
     def end(self) -> None:
         """End it by SIGTERM, and see that it leaves no process."""
@@ -104,16 +103,16 @@ def main() -> None:
         # While the demo draws its images. What it has downloaded is in pip's cache now.
         empty = clone.with_name("empty")
         installing = _install_wheel(clone, empty)
-        label = _label_first_image(demo)
+        query, label = _label_first_image(demo)
         assert installing.wait(INSTALL_SECONDS) == 0
         _serve_wheel(empty)
         _wait_released(demo)
         demo.end()
-        _second_demo(clone, label)
+        _second_demo(clone, query, label)
 
 
-def _label_first_image(demo: Program) -> dict[str, Any]:
-    """Label the first image of a query over the API; returns what is stored."""
+def _label_first_image(demo: Program) -> tuple[int, dict[str, Any]]:
+    """Label the first image of a query over the API; returns the query's id and what is stored."""
     demo.wait_said("queries can be labeled")
     query = demo.api("queries/", "annotator")["results"][0]["id"]
     first = demo.api(f"queries/{query}/candidates/", "annotator")["results"][0]
@@ -127,16 +126,16 @@ def _label_first_image(demo: Program) -> dict[str, Any]:
     label = _only_label(demo, query)
     assert (label["image"], label["relevance"]) == (judgment["image"], "relevant"), label
     _tell("The first label is stored")
-    return {"query": query, **label}
+    return query, label
 
 
-def _second_demo(clone: Path, label: dict[str, Any]) -> None:
+def _second_demo(clone: Path, query: int, label: dict[str, Any]) -> None:
     """`make demo` again, from what is there."""
     demo = Program(clone, "make", "demo")
     said = _wait_released(demo)
     for again in ("Setting up", "Embedding"):
         assert again not in said, said
-    assert {"query": label["query"], **_only_label(demo, label["query"])} == label
+    assert _only_label(demo, query) == label
     demo.end()
 
 
@@ -148,6 +147,7 @@ def _wait_released(demo: Program) -> str:
     [release] = demo.api("releases/", "researcher")["results"]
     for path in (f"/releases/{release['id']}/", f"/releases/{release['id']}/leaderboard/"):
         assert f"http://127.0.0.1:{demo.port}{path}\n" in said, said
+        # Nobody is logged in.
         assert "Log in" in demo.page(path)
     return said
 
@@ -180,7 +180,11 @@ def _serve_wheel(folder: Path) -> None:
     )
     served.wait_said("Inquire Annotator is at")
     proxy = {"Host": "labels.example.org", "X-Forwarded-Proto": "https"}
-    assert "Log in" in served.page("/login/", proxy)
+    page = served.page("/login/", proxy)
+    assert "Log in" in page
+    style = re.search(r'href="(/static/[^"]+\.css)"', page)
+    assert style is not None
+    assert "color" in served.page(style[1], proxy)
     _tell("The wheel serves its pages")
     served.end()
 
@@ -194,15 +198,15 @@ def _environment() -> dict[str, str]:
     return kept
 
 
-def _processes(folder: Path | str) -> Iterator[str]:
-    """The command lines of the processes that work in a folder or name it."""
+def _processes(folder: Path | str) -> Iterator[tuple[int, str]]:
+    """The processes that work in a folder or name it, with their command lines."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             if process.name != str(os.getpid()) and (
                 str(folder) in line or (process / "cwd").resolve().is_relative_to(folder)
             ):
-                yield f"{process.name} {line}"
+                yield int(process.name), line
 
 
 @contextmanager
@@ -211,9 +215,9 @@ def _killed_after(folder: str) -> Iterator[None]:
     try:
         yield
     finally:
-        for process in _processes(folder):
+        for process, _ in _processes(folder):
             with suppress(ProcessLookupError):
-                os.kill(int(process.partition(" ")[0]), signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
 
 
 def _free_port() -> int:

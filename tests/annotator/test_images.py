@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions, requires
+from inspect import getsource
 from pathlib import Path
 
 import pytest
@@ -24,19 +25,12 @@ from retrieval.embedding.services import embedding_job_create
 from retrieval.embedding.text_vectors import text_vector
 from tests import ROOT
 from tests.annotator.test_docker import COMPOSE
+from tests.annotator.test_optional import Missing
 from tests.annotator.world import World
 from tests.processes import database_url
 from tests.retrieval.making import repeated_images
 
 OPEN_CLIP = "open-clip-torch"
-BLOCK = """
-import sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {modules!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Missing())
-"""
 IMAGES = ("web", "worker", "demo")
 #: What goes on until it is stopped: asked for its help, it does all but that.
 ENDLESS = {"gunicorn", "celery", "encode_texts", "demo"}
@@ -108,7 +102,9 @@ def path_of(image: str, folder: Path) -> str:
     }
     assert modules >= {"pytest", "deptry"}
     folder.mkdir(exist_ok=True)
-    (folder / "sitecustomize.py").write_text(BLOCK.format(modules=modules))
+    (folder / "sitecustomize.py").write_text(
+        f"import sys\n{getsource(Missing)}\nsys.meta_path.insert(0, Missing(*{modules!r}))\n"
+    )
     return str(folder)
 
 

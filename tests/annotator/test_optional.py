@@ -20,15 +20,17 @@ from tests import ROOT
 from tests.curation.archives import camtrap as package
 from tests.curation.archives import shot, sighting
 
+pytestmark = pytest.mark.pure
+
 
 class Missing:
-    """Stands in front of all finders of modules, and doesn't find one."""
+    """Stands in front of all finders of modules, and finds none of some packages."""
 
-    def __init__(self, module: str) -> None:
-        self.module = module
+    def __init__(self, *packages: str) -> None:
+        self.packages = packages
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name.partition(".")[0] == self.module:
+        if name.partition(".")[0] in self.packages:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
