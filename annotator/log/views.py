@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import csv
+import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from tempfile import TemporaryFile
 from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
+from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_safe
 
@@ -52,13 +55,27 @@ def log(request: HttpRequest) -> HttpResponse:
     return render(request, "account/log.html", context)
 
 
+#: Held by the thread that writes the log into a file: one of a process, so that others are free.
+_WRITING = threading.Lock()
+
+
 @login_required
 @require_safe
-def log_csv(request: HttpRequest) -> StreamingHttpResponse:
+def log_csv(request: HttpRequest) -> HttpResponseBase:
     """All rows that pass the filters, the latest first, times in UTC (admins)."""
-    answer = StreamingHttpResponse(_lines(_wanted(request)), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="log.csv"'
-    return answer
+    lines = _lines(_wanted(request))
+    if not _WRITING.acquire(blocking=False):
+        messages.error(request, "Somebody else gets the log at the moment. Try again in a minute.")
+        return redirect("log")
+    try:
+        # Whole before it is sent: however slowly it is read, that takes no thread.
+        file = TemporaryFile()  # noqa: SIM115 (the answer closes it)
+        file.writelines(line.encode() for line in lines)
+    finally:
+        _WRITING.release()
+    file.seek(0)
+    kind = "text/csv; charset=utf-8"
+    return FileResponse(file, as_attachment=True, filename="log.csv", content_type=kind)
 
 
 class _Echo:
