@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import mimetypes
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 from typing import Final
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from whitenoise.middleware import WhiteNoiseMiddleware
-from whitenoise.responders import StaticFile
+from whitenoise.responders import SlicedFile, StaticFile
 
 from core import storage
 from releases import selectors
@@ -64,6 +65,14 @@ def _download(request: HttpRequest, path: Path, media_type: str) -> HttpResponse
     if request.META.get("HTTP_IF_RANGE", file.etag) != file.etag:
         request.META.pop("HTTP_RANGE", None)
     answer: HttpResponseBase = WhiteNoiseMiddleware.serve(file, request)
+    part = getattr(answer, "file_to_stream", None)
+    if isinstance(part, SlicedFile):
+        # Where a file has positions, the web server sends Content-Length bytes from here on by
+        # itself; otherwise a thread would be kept for as long as somebody reads.
+        file = part.fileobj
+        answer.file_to_stream = SimpleNamespace(  # type: ignore[attr-defined]
+            read=file.read, seek=file.seek, tell=file.tell, seekable=file.seekable
+        )
     return answer
 
 
