@@ -510,6 +510,9 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "propagate": True},
         "gunicorn.error": {"handlers": [], "propagate": True},
+        # Of each visitor who leaves it writes the address, and of each request that waits a line.
+        "waitress": {"level": "WARNING"},
+        "waitress.queue": {"level": "ERROR"},
         # Of an answer 4xx it writes the address, which may be somebody's link for a new password.
         "django.request": {"level": "ERROR"},
         # They log each request, at the level DEBUG with the whole image.

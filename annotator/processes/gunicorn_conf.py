@@ -23,22 +23,16 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
 wsgi_app = "annotator.wsgi:application"
 # A wrong setting ends gunicorn here, before its workers would each fail.
 bind = f"{settings.BIND}:{settings.PORT}"
-worker_class = "gthread"
+worker_class = "annotator.processes.web_worker.WaitressWorker"
 workers = settings.WEB_PROCESSES
 threads = 4
 # Workers share the memory of what is imported, and another one begins at once.
 preload_app = True
 timeout = 120
 graceful_timeout = 8
-# Longer than a page that labels is silent: where all threads work, new connections wait long.
-keepalive = 12
-# A filter of hundreds of species.
-limit_request_line = 8190
 control_socket_disable = True
 # Requests are logged by the application, without their addresses.
 logconfig_dict = settings.LOGGING
-# Whether the request came by HTTPS is Django's to judge (TRUST_PROXY).
-forwarded_allow_ips = ""
 
 
 def when_ready(_server: Any) -> None:

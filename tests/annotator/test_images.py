@@ -40,6 +40,7 @@ NEVER_RUN = {
         "retrieval.encoding.packed_linears",  # part of a model
     },
     "worker": {
+        "annotator.processes.web_worker",
         # They draw the demo's images.
         "demo.corpus",
         "demo.drawing",
