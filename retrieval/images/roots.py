@@ -115,7 +115,8 @@ class _Folder:
         except OSError as error:
             raise RootUnavailable("The folder of the image's data set isn't there now.") from error
         try:
-            path = (root / name).resolve(strict=True)
+            # Not strictly: what is outside is refused alike, whether it is there or not.
+            path = (root / name).resolve()
             if not path.is_relative_to(root):
                 raise ImageGone("The image's path leads out of the folder of its data set.")
             return _bytes_of(path)

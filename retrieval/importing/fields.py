@@ -212,7 +212,8 @@ def file_inside(root: Path, name: str) -> Path:
     try:
         for form in (name, *(unicodedata.normalize(kind, name) for kind in ("NFC", "NFD"))):
             path = (root / form).resolve()
-            inside, present = path.is_relative_to(root), path.is_file()
+            inside = path.is_relative_to(root)
+            present = inside and path.is_file()
             if present or not inside:
                 break
     except (OSError, ValueError, RuntimeError) as error:

@@ -189,6 +189,7 @@ def test_every_kind_of_bad_file_is_named(data):
     (train / "half.jpg").write_bytes(jpeg(size=(400, 300))[:900])
     (train / "broken.jpg").write_bytes(b"\xff\xd8\xff")
     (train / "link.jpg").symlink_to(secret)
+    (train / "nowhere.jpg").symlink_to(secret.with_name("nothing"))
     (train / "folder.jpg").mkdir()
     os.mkfifo(train / "pipe.jpg")
     bad = {
@@ -198,6 +199,7 @@ def test_every_kind_of_bad_file_is_named(data):
         "broken.jpg": ("file", "cannot be read as one"),
         "missing.jpg": ("file_name", "no such file"),
         "link.jpg": ("file_name", "leads out of the folder"),
+        "nowhere.jpg": ("file_name", "leads out of the folder"),
         "folder.jpg": ("file_name", "no such file"),
         "pipe.jpg": ("file_name", "no such file"),
     }

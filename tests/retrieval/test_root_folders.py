@@ -50,9 +50,11 @@ def test_a_link_is_followed_within_the_folder_and_not_out_of_it(folder):
     (folder / "inside.jpg").symlink_to("train/frogs/1.jpg")
     (folder / "out.jpg").symlink_to("../secret.jpg")
     (folder / "up").symlink_to("..")
+    (folder / "nowhere.jpg").symlink_to("../nothing.jpg")
     (folder / "round").symlink_to("round")
     assert read(folder, "inside.jpg") == b"frog"
-    for name in ("out.jpg", "up/secret.jpg", "up/root/../secret.jpg"):
+    # Whether anything is there is not told.
+    for name in ("out.jpg", "up/secret.jpg", "up/root/../secret.jpg", "nowhere.jpg", "up/none.jpg"):
         with pytest.raises(ImageGone, match="leads out"):
             read(folder, name)
     with pytest.raises(ImageGone):
