@@ -60,6 +60,8 @@ except OSError as error:
 EMBEDDING_MODEL = (
     env.text("EMBEDDING_MODEL") or chosen_model(VAR_DIR) or "ViT-H-14-378-quickgelu/dfn5b"
 )
+# Below which others than admins may name a model's files.
+MODELS_DIR = Path(env.text("MODELS_DIR", str(VAR_DIR / "models"))).absolute()
 # Whether `manage.py encode_texts` encodes texts; else each process that needs a vector does.
 TEXT_PROCESS = env.flag("TEXT_PROCESS")
 # 0: as suits the device.

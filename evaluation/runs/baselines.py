@@ -29,7 +29,7 @@ from releases.models import Release
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vectors
-from retrieval.encoding.model_specs import ModelSpecError, describe
+from retrieval.encoding.model_specs import ModelSpecError, parsed
 from retrieval.ranking.batches import in_batches, vectors_at_once
 from retrieval.ranking.selectors import corpus_counts, image_scores, rank_images_many
 
@@ -253,19 +253,19 @@ def _model_run(release: Release, model: EmbeddingModel, task: str, texts: Sequen
     # With the vectors comes what the model says of itself.
     text_vectors(model, texts)
     model.refresh_from_db(fields=["parameters"])
-    description = describe(model.name)
+    name = parsed(model.name).name
     # "<architecture>/<pretrained tag>" is there for everybody; files on this machine may not be.
-    downloaded = description.name == model.name and "/" in model.name
+    downloaded = name == model.name and "/" in model.name
     run, _ = Run.objects.get_or_create(
         release=release,
         task=task,
         kind=Run.Kind.MODEL,
         embedding_model=model,
         defaults={
-            "name": description.name[:150],
+            "name": name[:150],
             "description": _about(release, model),
             "parameters": model.millions_of_parameters,
-            "training_data": description.name.rpartition("/")[2] if downloaded else "",
+            "training_data": name.rpartition("/")[2] if downloaded else "",
             "open_weights": True if downloaded else None,
             "published_at": timezone.now(),
         },

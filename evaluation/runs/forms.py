@@ -104,8 +104,9 @@ class EvaluateForm(forms.Form):
 
     model = forms.CharField(
         max_length=300,
-        help_text="An open_clip model and its pretrained tag, as ViT-B-32/laion2b_s34b_b79k, or a "
-        "folder of the server with open_clip_config.json and open_clip_model.safetensors.",
+        help_text="An open_clip model and its pretrained tag, as ViT-B-32/laion2b_s34b_b79k; "
+        "hf-hub:OWNER/NAME; or a folder with open_clip_config.json and open_clip_model.safetensors "
+        "that lies in the server’s folder of models (MODELS_DIR).",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from core.access import Role, at_least
 from core.errors import Conflict
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
@@ -12,8 +13,9 @@ from evaluation.runs.baselines import baselines_step
 from evaluation.runs.models import Run
 from evaluation.runs.selectors import release_data
 from releases.models import Release
+from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.services import embedding_step
-from retrieval.encoding.model_specs import describe
+from retrieval.encoding.model_specs import described_here, parsed, require_among_models
 
 EVALUATION_JOB: Final = "evaluate_model"
 
@@ -21,17 +23,22 @@ EVALUATION_JOB: Final = "evaluate_model"
 def evaluation_begin(*, release: Release, model_name: str, created_by: Any = None) -> Job:
     """Have a model evaluated on a release, as a baseline of it; the unfinished job if there is one.
 
-    `model_name` is as the setting EMBEDDING_MODEL takes it. ModelSpecError: it names no model.
-    NoSnapshot, Conflict: nothing to score on, or no image of the release is here.
+    `model_name` is as the setting EMBEDDING_MODEL takes it; who is no admin names a model that is
+    known here already, or files below MODELS_DIR. ModelSpecError: it names no model, as far as that
+    is known without a connection: the job says what the hub tells. NoSnapshot, Conflict: nothing to
+    score on, or no image of the release is here.
     """
-    about = describe(model_name)
+    if not EmbeddingModel.objects.filter(name=model_name).exists():
+        if created_by is not None and not at_least(created_by, Role.ADMIN):
+            require_among_models(model_name)
+        described_here(model_name)
     if not release_data(release).header.corpus_images:
         raise Conflict(f"The images of {release} aren't here, so no model can rank them.")
     return job_get_or_create(
         kind=EVALUATION_JOB,
         params={"release": release.pk, "model": model_name},
         created_by=created_by,
-        title=f"Evaluate {about.name} on {release}",
+        title=f"Evaluate {parsed(model_name).name} on {release}",
     )
 
 

@@ -207,7 +207,8 @@ class FusionSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class EvaluationSerializer(serializers.Serializer[dict[str, Any]]):
-    """A model to evaluate: an open_clip name with its pretrained tag, or a folder of the server."""
+    """A model to evaluate: an open_clip name with its tag, hf-hub:OWNER/NAME, or a folder
+    below MODELS_DIR; admins may name any folder of the server."""
 
     model = serializers.CharField(max_length=300)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,12 +17,12 @@ def context_config(spec: str) -> dict[str, Any] | None:
     ModelSpecError: it isn't as it should be.
     """
     path = Path(spec.strip()) / CONTEXT_NAME
-    if not path.is_absolute() or not path.is_file():
+    if not path.is_absolute() or not os.path.isfile(path):
         return None
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
         base, weight = str(config["base"]), float(config["weight"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelSpecError(spec, f"{path} isn't right ({error!r})") from error
     if not 0 < weight < 1:
         reason = f"the weight of its context is {weight:g}, not between 0 and 1"

@@ -10,7 +10,7 @@ from labeling.queries.models import Benchmark, default_benchmark
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.text_vectors import TextsUnavailable, text_vectors, unread_texts
-from retrieval.encoding.model_specs import ModelSpecError, describe
+from retrieval.encoding.model_specs import ModelSpecError, described_here
 
 #: Seconds that a page waits to know it.
 PATIENCE: Final = 5.0
@@ -40,8 +40,9 @@ def cut_texts(texts: Sequence[str], benchmark: Benchmark | None = None) -> list[
     cut = []
     for model in embedded_models().filter(name__in=names).order_by("pk"):
         try:
+            about = described_here(model.name)
             # A token is a byte at least.
-            longest = describe(model.name).context_length - 2
+            longest = about.context_length - 2 if about else 0
             long = [text for text in texts if len(text.encode()) > longest]
             text_vectors(model, long, patience=PATIENCE)
         except (ModelSpecError, TextsUnavailable):

@@ -9,7 +9,14 @@ from django.db import connection, transaction
 from core.locks import lock_key, transaction_lock
 from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.encoding.model_specs import describe
+from retrieval.encoding.model_specs import ModelSpecError, describe, described_here
+
+
+class NotFetched(ModelSpecError):
+    """A model's configuration was never fetched to this machine, which a job does."""
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec, "it isn't fetched yet: a job that measures or embeds does that")
 
 
 def embedding_model_get_or_create(
@@ -17,8 +24,8 @@ def embedding_model_get_or_create(
 ) -> EmbeddingModel:
     """Return the model of that name (default: the model in use).
 
-    A new model gets a partition; `dimension` is by default that of the model's configuration.
-    Raises ModelSpecError for an unknown name.
+    A new model gets a partition; `dimension` is by default that of the model's configuration, which
+    may be fetched. Raises ModelSpecError for an unknown name.
     """
     name = name or model_in_use()
     known = EmbeddingModel.objects.filter(name=name).first()
@@ -42,9 +49,14 @@ def embedding_model_get_or_create(
 def model_use(*, name: str) -> EmbeddingModel:
     """Make a model the one in use, everywhere from now on; lists that are frozen stay as they are.
 
-    ModelSpecError: no model is called so.
+    ModelSpecError: no model is called so; NotFetched: that isn't known without a connection.
     """
-    model = embedding_model_get_or_create(name=name)
+    dimension = None
+    if not EmbeddingModel.objects.filter(name=name).exists():
+        if (about := described_here(name)) is None:
+            raise NotFetched(name)
+        dimension = about.dimension
+    model = embedding_model_get_or_create(name=name, dimension=dimension)
     transaction_lock(lock_key("model_in_use"))
     EmbeddingModel.objects.filter(in_use=True).exclude(pk=model.pk).update(in_use=False)
     EmbeddingModel.objects.filter(pk=model.pk).update(in_use=True)

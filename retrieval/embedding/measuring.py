@@ -17,7 +17,8 @@ from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.fetching import loading_noted
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.pipeline import Item, encode_batches, reader_count
-from retrieval.encoding.encoders import describe, encoder_in_use
+from retrieval.encoding.encoders import encoder_in_use
+from retrieval.encoding.model_specs import described_here
 from retrieval.images.files import ImageRef, any_far
 
 KIND: Final = "measure_model"
@@ -27,9 +28,9 @@ MEASURED_IMAGES: Final = 10
 def measure_job_create(*, name: str, created_by: Any = None) -> Job:
     """Create a job that measures a model on ten images, or return the model's unfinished one.
 
-    ModelSpecError: no model is called so.
+    ModelSpecError: no model is called so, as far as that is known without a connection.
     """
-    describe(name)
+    described_here(name)
     return job_get_or_create(
         kind=KIND,
         params={"model": name},

@@ -16,18 +16,24 @@ from core.access import Role, require_role
 from core.jobs.models import Job
 from retrieval.embedding.choosing import has_gpu, models_listed, recommended_models
 from retrieval.embedding.counts import has_embeddings
-from retrieval.embedding.embedding_models import model_use
+from retrieval.embedding.embedding_models import NotFetched, model_use
 from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.measuring import measure_job_create
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.model_specs import ModelSpecError, describe, published_names
+from retrieval.encoding.model_specs import ModelSpecError, described_here, published_names
 
 
 def _embed(name: str, by: Any) -> Job:
-    """Also put the model to use, while the one in use has embedded nothing."""
+    """Also put the model to use, while the one in use has embedded nothing; the job does so with
+    one that it has to fetch.
+    """
+    use = False
     if not has_embeddings(model_in_use()):
-        model_use(name=name)
-    return embedding_job_create(model_name=name, created_by=by)
+        try:
+            model_use(name=name)
+        except NotFetched:
+            use = True
+    return embedding_job_create(model_name=name, created_by=by, use=use)
 
 
 _JOBS: dict[str, Callable[..., Job]] = {
@@ -51,7 +57,7 @@ def models(request: HttpRequest) -> HttpResponse:
             model_use(name=name)
             messages.success(request, f"{name} is in use now.")
             return redirect(reverse("models", query={"model": name}))
-        chosen = describe(name) if name else None
+        chosen = described_here(name) if name else None
     except ModelSpecError as error:
         problem = str(error)
     listed, in_use = models_listed(), model_in_use()

@@ -31,8 +31,13 @@ from core.locks import transaction_lock
 from core.parent_death import ending
 from core.sql import fetch_all
 from retrieval.corpus.models import Image
+from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.device import device_held
-from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
+from retrieval.embedding.embedding_models import (
+    embedding_model_get_or_create,
+    embedding_model_lock,
+    model_use,
+)
 from retrieval.embedding.fetching import loading_noted
 from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.models import EmbeddingModel
@@ -40,11 +45,14 @@ from retrieval.embedding.pipeline import Item, encode_batches, reader_count
 from retrieval.embedding.progress import PRICE, DeviceProgress
 from retrieval.embedding.ranges import START, Ranges, Remaining
 from retrieval.embedding.store import embeddings_copy, embeddings_stored
-from retrieval.encoding.encoders import Encoder, describe, encoder_in_use
+from retrieval.encoding.encoders import Encoder, encoder_in_use
+from retrieval.encoding.model_specs import described_here
 from retrieval.images.files import ImageRef, any_far, roots_load
 
 KIND: Final = "embed"
 PARTICIPANT_KIND: Final = "embed_range"
+USE: Final = "use"
+"""The parameter of a job that puts its model to use."""
 
 BATCH_SIZES: Final = {"cpu": 16, "cuda": 256}
 """Images per batch; ViT-B-32 is 4 % faster with 64 on a processor."""
@@ -69,20 +77,26 @@ WHERE id = ANY(%s) ORDER BY id FOR SHARE
 """
 
 
-def embedding_job_create(*, model_name: str = "", created_by: Any = None) -> Job:
+@transaction.atomic
+def embedding_job_create(*, model_name: str = "", created_by: Any = None, use: bool = False) -> Job:
     """Create a job that embeds the whole corpus with a model (default: the model in use).
 
-    Returns the unfinished job of that model if there is one. Raises ModelSpecError for an unknown
-    name.
+    Returns the unfinished job of that model if there is one. With `use` it puts the model to use
+    once that is fetched, while the one in use has embedded nothing. Raises ModelSpecError for an
+    unknown name, as far as that is known without a connection.
     """
     name = model_name or model_in_use()
-    describe(name)
-    return job_get_or_create(
+    described_here(name)
+    job = job_get_or_create(
         kind=KIND,
         params={"model": name},
         created_by=created_by,
         title=f"Embed the corpus with {name}",
     )
+    if use:
+        job.params[USE] = True
+        job.save(update_fields=["params"])
+    return job
 
 
 def embedding_price_set(*, job: Job, price: Decimal | None) -> None:
@@ -146,6 +160,8 @@ def _model(job: Job, device_is_held: bool) -> Iterator[tuple[EmbeddingModel, Enc
         with loading_noted(job):
             encoder = stack.enter_context(encoder_in_use(job.params["model"]))
         model = embedding_model_get_or_create(name=job.params["model"])
+        if job.params.get(USE) and not has_embeddings(model_in_use()):
+            model_use(name=model.name)
         if settings.EMBEDDING_COMPILE != "off":
             encoder.images.compile(settings.EMBEDDING_COMPILE)
         yield model, encoder

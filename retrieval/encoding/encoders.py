@@ -20,6 +20,7 @@ from retrieval.encoding.model_specs import (
     ModelSpecError,
     Source,
     describe,
+    fetched,
     model_config,
     resolve,
 )
@@ -112,7 +113,7 @@ def load_encoder(spec: str, *, device: str | None = None) -> Encoder:
     ``device`` is a torch device name; by default a GPU is used where there is one. Raises as
     `load_open_clip`.
     """
-    source = resolve(spec)
+    source = fetched(resolve(spec))
     with _load_lock:
         chosen = device or default_device()
         key = (spec, chosen)

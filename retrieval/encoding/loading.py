@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from retrieval.encoding.model_specs import (
     RANDOM_TAG,
     ModelSpecError,
     Source,
+    fetched,
     first_line,
     read_config,
     resolve,
@@ -47,7 +49,7 @@ def load_open_clip(spec: str, device: str) -> tuple[Any, Any, Any]:
     ModelSpecError when the spec is unknown, a file is missing, the weights do not fit the
     configuration, or a download fails.
     """
-    source = resolve(spec)
+    source = fetched(resolve(spec))
     try:
         load = _load_local if source.config is not None else _load_named
         model, preprocess, tokenizer = load(source, device)
@@ -93,11 +95,13 @@ def _built(
     repository = ""
     try:
         if repository := text.get("hf_model_name", ""):
+            _require_no_path(source, repository)
             import_transformers()
             from transformers import AutoConfig
 
             AutoConfig.from_pretrained(repository)
-        repository = text.get("hf_tokenizer_name", "")
+        if repository := text.get("hf_tokenizer_name", ""):
+            _require_no_path(source, repository)
         tokenizer = open_clip.get_tokenizer(name)
     except FAILURES as error:
         if not repository:
@@ -109,11 +113,20 @@ def _built(
     return model, preprocess, tokenizer
 
 
+def _require_no_path(source: Source, repository: str) -> None:
+    """Raise OSError where libraries would take what a configuration of the hub names for a path in
+    the working directory."""
+    if source.hub and not os.path.isabs(repository) and os.path.exists(repository):
+        raise OSError(repository)
+
+
 def _unavailable(source: Source, repository: str, error: Exception) -> ModelSpecError:
     """Says which files to copy where."""
+    # The author of a configuration of the hub must not learn what lies on this machine.
+    why = "" if source.hub else f" ({first_line(error)})"
     return ModelSpecError(
         source.spec,
-        f"the tokenizer {repository} could not be had ({first_line(error)}); without a connection "
+        f"the tokenizer {repository} could not be had{why}; without a connection "
         f"copy the JSON files of {HUB_ADDRESS}{repository} into {tokenizer_folder(repository)}",
     )
 

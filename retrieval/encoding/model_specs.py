@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+
+from django.conf import settings
 
 import retrieval
 from core.errors import Invalid
@@ -33,7 +36,7 @@ LOCAL = "local-dir:"
 RANDOM_TAG = "random"
 RANDOM_SEED = 20240
 HUB_ADDRESS = "https://huggingface.co/"
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+_REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
 ACCEPTED = (
     'accepted are "demo", "NAME/TAG" (an open_clip model and pretrained tag), "NAME/random", '
     f'"{HUB}OWNER/NAME" (of huggingface.co, with {CONFIG_NAME}), a directory holding {CONFIG_NAME} '
@@ -63,81 +66,161 @@ class ModelDescription:
 
 @dataclass(frozen=True)
 class Source:
-    """A resolved spec: an open_clip name and tag, or a configuration with a weights file, which of
-    a repository of the hub is fetched when it is loaded."""
+    """What a spec names: an open_clip name and tag, a repository of the hub, a folder, or a
+    configuration with a weights file."""
 
     spec: str
     name: str
     tag: str = ""
     hub: str = ""
-    """OWNER/NAME on huggingface.co."""
+    """OWNER/NAME on huggingface.co, whose weights are fetched when they are loaded."""
+    folder: Path | None = None
     config: Path | None = None
     weights: Path | None = None
 
 
 def describe(spec: str) -> ModelDescription:
-    """Return a model's name and sizes from its configuration alone.
+    """Return a model's name and sizes from its configuration alone, which is fetched if it is of
+    the hub: no request waits for that, so requests take `described_here`.
 
-    Raises ModelSpecError for a spec of no known form, an unknown name or a missing file.
+    Raises ModelSpecError for a spec of no known form, an unknown name, a missing file, or a
+    repository that can't be fetched from.
     """
-    if (base := base_of(spec)) != spec:
-        return replace(describe(base), spec=spec, name=Path(spec).name)
-    source = resolve(spec)
+    return _description(spec, fetched(resolve(base_of(spec))))
+
+
+def described_here(spec: str) -> ModelDescription | None:
+    """Return a model's name and sizes without a connection; None for a model of the hub whose
+    configuration was never fetched to this machine. Raises ModelSpecError as `describe`.
+    """
+    source = resolve(base_of(spec))
+    if source.hub:
+        # Slow to import.
+        from huggingface_hub import try_to_load_from_cache
+
+        cached = try_to_load_from_cache(source.hub, CONFIG_NAME)
+        if not isinstance(cached, str):
+            return None
+        source = replace(source, config=Path(cached))
+    return _description(spec, source)
+
+
+def _description(spec: str, source: Source) -> ModelDescription:
     config = model_config(source)
-    vision = config.get("vision_cfg", {})
-    size = vision.get("image_size", 224)
-    return ModelDescription(
-        spec,
-        source.name,
-        int(config["embed_dim"]),
-        int(size[0] if isinstance(size, list) else size),
-        int(config.get("text_cfg", {}).get("context_length", 77)),
-    )
+    try:
+        size = config.get("vision_cfg", {}).get("image_size", 224)
+        return ModelDescription(
+            spec,
+            source.name if source.spec == spec else parsed(spec).name,
+            int(config["embed_dim"]),
+            int(size[0] if isinstance(size, list) else size),
+            int(config.get("text_cfg", {}).get("context_length", 77)),
+        )
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise ModelSpecError(source.spec, f"its configuration isn't right ({error})") from error
 
 
-def resolve(spec: str) -> Source:
-    """Return what a spec names, looking for files but not into them; ModelSpecError as above.
+def parsed(spec: str) -> Source:
+    """Return what a spec names by its form alone: no file is looked for.
 
-    A model of the hub has its configuration fetched, which is small. Whether open_clip's model has
-    such a pretrained tag is seen when it is loaded.
+    Raises ModelSpecError for a spec of no known form and for a name that open_clip doesn't know.
     """
     cleaned = spec.strip()
     if cleaned == "demo":
-        return _directory(spec, "demo", DEMO_MODEL_DIR)
+        return Source(spec, "demo", folder=DEMO_MODEL_DIR)
     if not cleaned:
         raise ModelSpecError(spec, "the name is empty")
     if cleaned.startswith(HUB):
-        return _of_hub(spec, cleaned.removeprefix(HUB))
+        name = cleaned.removeprefix(HUB)
+        if not _REPOSITORY.fullmatch(name):
+            raise ModelSpecError(spec, f"{name!r} is not OWNER/NAME")
+        return Source(spec, cleaned, hub=name)
     if cleaned.startswith(LOCAL):
         folder = Path(cleaned.removeprefix(LOCAL))
-        return _directory(spec, folder.name, folder)
+        return Source(spec, folder.name, folder=folder)
     if ":" in cleaned:
         config, _, weights = cleaned.partition(":")
-        return _files(spec, Path(weights).stem, Path(config), Path(weights))
+        return Source(spec, Path(weights).stem, config=Path(config), weights=Path(weights))
     if Path(cleaned).is_absolute() or cleaned.startswith("."):
-        return _directory(spec, Path(cleaned).name, Path(cleaned))
+        return Source(spec, Path(cleaned).name, folder=Path(cleaned))
     name, _, tag = cleaned.rpartition("/")
     if not name or not tag or "/" in name:
         raise ModelSpecError(spec, "it is not of a known form")
-    if not _published_config(name).is_file():
+    if not os.path.isfile(_published_config(name)):
         raise ModelSpecError(spec, f"open_clip knows no model called {name!r}")
     return Source(spec, cleaned, tag)
 
 
-def _of_hub(spec: str, name: str) -> Source:
-    """A repository of huggingface.co that open_clip's authors or others published for it."""
-    if not _REPOSITORY.fullmatch(name):
-        raise ModelSpecError(spec, f"{name!r} is not OWNER/NAME")
+def require_among_models(spec: str) -> None:
+    """Refuse a spec that leads out of the folder of models, MODELS_DIR, also over a symbolic link:
+    whether anything is there is not told. Raises ModelSpecError, also as `parsed`.
+    """
+    source = parsed(spec)
+    if source.folder == DEMO_MODEL_DIR:
+        return
+    named = [path for path in (source.folder, source.config, source.weights) if path is not None]
+    # A configuration names others of its folder, such as a tokenizer's.
+    folder = source.folder or (source.config.parent if source.config else None)
+    if any(map(_leads_out, named)) or (folder and any(map(_leads_out, _entries(folder)))):
+        reason = f"only admins may name files of the server outside {settings.MODELS_DIR}"
+        raise ModelSpecError(spec, reason)
+
+
+def _leads_out(path: Path) -> bool:
+    """Whether a path isn't below MODELS_DIR once all links are followed."""
+    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(settings.MODELS_DIR))
+
+
+def _entries(folder: Path) -> list[Path]:
+    """The files and folders in a folder; none where there is no such folder."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def resolve(spec: str) -> Source:
+    """Return what a spec names, looking for files of this machine but not into them.
+
+    Raises ModelSpecError for what isn't there. What the hub has is seen when it is `fetched`, and
+    whether open_clip's model has such a pretrained tag when it is loaded.
+    """
+    source = parsed(spec)
+    if source.folder is not None:
+        source = _in_folder(source, source.folder)
+    for path in (source.config, source.weights):
+        if path is not None and not os.path.isfile(path):
+            raise ModelSpecError(spec, f"there is no file {path}")
+    return source
+
+
+def _in_folder(source: Source, folder: Path) -> Source:
+    if not os.path.isdir(folder):
+        raise ModelSpecError(source.spec, f"there is no directory {folder}")
+    if base_of(str(folder)) != str(folder):
+        reason = "its embeddings are made from those of its base, by a command"
+        raise ModelSpecError(source.spec, reason)
+    there = (folder / name for name in WEIGHTS_NAMES if os.path.isfile(folder / name))
+    weights = next(there, folder / WEIGHTS_NAME)
+    return replace(source, config=folder / CONFIG_NAME, weights=weights)
+
+
+def fetched(source: Source) -> Source:
+    """Return a source with its configuration, which a job fetches if it is of the hub. Raises
+    ModelSpecError."""
+    if not source.hub:
+        return source
     # Slow to import.
     from huggingface_hub import hf_hub_download
 
     try:
-        config = hf_hub_download(name, CONFIG_NAME)
+        config = hf_hub_download(source.hub, CONFIG_NAME)
     except (OSError, ValueError) as error:
-        reason = f"{CONFIG_NAME} of {name} could not be fetched ({first_line(error)})"
-        advice = f"copy {HUB_ADDRESS}{name} into a folder, and name that"
-        raise ModelSpecError(spec, f"{reason}; without a connection {advice}") from error
-    return Source(spec, f"{HUB}{name}", hub=name, config=Path(config))
+        reason = f"{CONFIG_NAME} of {source.hub} could not be fetched ({first_line(error)})"
+        advice = f"copy {HUB_ADDRESS}{source.hub} into a folder, and name that"
+        message = f"{reason}; without a connection {advice}"
+        raise ModelSpecError(source.spec, message) from error
+    return replace(source, config=Path(config))
 
 
 def first_line(error: Exception) -> str:
@@ -192,23 +275,6 @@ def base_of(spec: str) -> str:
     return next(filter(None, (find(spec) for find in BASES)), spec)
 
 
-def _directory(spec: str, name: str, directory: Path) -> Source:
-    if not directory.is_dir():
-        raise ModelSpecError(spec, f"there is no directory {directory}")
-    if base_of(str(directory)) != str(directory):
-        raise ModelSpecError(spec, "its embeddings are made from those of its base, by a command")
-    there = (directory / name for name in WEIGHTS_NAMES if (directory / name).is_file())
-    weights = next(there, directory / WEIGHTS_NAME)
-    return _files(spec, name, directory / CONFIG_NAME, weights)
-
-
-def _files(spec: str, name: str, config: Path, weights: Path) -> Source:
-    for path in (config, weights):
-        if not path.is_file():
-            raise ModelSpecError(spec, f"there is no file {path}")
-    return Source(spec, name, config=config, weights=weights)
-
-
 def read_config(source: Source) -> dict[str, Any]:
     """Return `model_cfg` and `preprocess_cfg` of a source with a configuration file of its own."""
     assert source.config is not None
@@ -216,6 +282,9 @@ def read_config(source: Source) -> dict[str, Any]:
         content = json.loads(source.config.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ModelSpecError(source.spec, f"{source.config} is not JSON ({error})") from error
+    except OSError as error:
+        reason = f"{source.config} can't be read ({error.strerror})"
+        raise ModelSpecError(source.spec, reason) from error
     if not isinstance(content, dict):
         raise ModelSpecError(source.spec, f"{source.config} holds no JSON object")
     model = content.get("model_cfg", content)
@@ -223,7 +292,24 @@ def read_config(source: Source) -> dict[str, Any]:
         raise ModelSpecError(
             source.spec, f"{source.config} lacks embed_dim, vision_cfg or text_cfg"
         )
+    if source.hub and (local := next(filter(_is_local, _texts(content)), None)):
+        # Its author must not learn what lies on this machine.
+        raise ModelSpecError(source.spec, f"its configuration names files outside it: {local!r}")
     return {"model_cfg": model, "preprocess_cfg": content.get("preprocess_cfg", {})}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield all texts in a value of JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
+
+
+def _is_local(text: str) -> bool:
+    """Whether a text of a configuration can be a path that leads out of the model's folder."""
+    return text.startswith(("/", "~", ".", LOCAL)) or ".." in PurePosixPath(text).parts
 
 
 def model_config(source: Source) -> dict[str, Any]:
