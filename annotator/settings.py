@@ -160,7 +160,7 @@ EMAIL_HOST = _mail.hostname or "localhost"
 EMAIL_PORT = _mail.port or {"smtps": 465, "smtp+tls": 587}.get(_mail.scheme, 25)
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")
 EMAIL_USE_SSL, EMAIL_USE_TLS = _mail.scheme == "smtps", _mail.scheme == "smtp+tls"
-EMAIL_TIMEOUT = 10
+EMAIL_TIMEOUT = 5
 DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "annotator@localhost")
 SITE_URL = env.address(
     "SITE_URL", "", schemes=("https", "http"), example="https://annotate.example.org"
@@ -334,7 +334,8 @@ OIDC_USERNAME_CLAIM = env.text("OIDC_USERNAME_CLAIM", "preferred_username")
 OIDC_RP_SCOPES = f"openid {env.text('OIDC_SCOPES', 'profile')}"
 OIDC_RP_SIGN_ALGO = "RS256"
 OIDC_USE_PKCE = True
-OIDC_TIMEOUT = 5
+# Seconds to connect, and then for an answer.
+OIDC_TIMEOUT = (2, 3)
 OIDC_AUTHENTICATION_CALLBACK_URL = "oidc-callback"
 if OIDC_ISSUER:
     _host = urlsplit(OIDC_ISSUER).hostname

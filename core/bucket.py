@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import cached_property
-from typing import Any, BinaryIO, Final, cast
+from functools import cached_property, partial
+from typing import Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from botocore.config import Config
@@ -16,15 +17,22 @@ from django.core.files.base import File
 from storages.backends.s3 import S3Storage
 
 from core.outages import StorageAway
+from core.outside import BUCKET
 
 ADDRESS_SECONDS: Final = 300
 """How long a signed address works."""
 _CONNECTIONS: Final = 32
 _IN_MEMORY: Final = 8 << 20
+_PIECE: Final = 1 << 20
+
+_T = TypeVar("_T")
 
 
 class Bucket(S3Storage):
-    """The objects of s3://bucket/prefix, or of STORAGE_URL. Threads share its connections."""
+    """The objects of s3://bucket/prefix, or of STORAGE_URL. Threads share its connections.
+
+    A request waits for it as `core.outside` says, and everything else as long as the client does.
+    """
 
     def __init__(self, url: str = "") -> None:
         place = urlsplit(url or settings.STORAGE_URL)
@@ -35,8 +43,8 @@ class Bucket(S3Storage):
             querystring_expire=ADDRESS_SECONDS,
             client_config=Config(
                 signature_version="s3v4",
-                connect_timeout=5,
-                read_timeout=20,
+                connect_timeout=3,
+                read_timeout=10,
                 max_pool_connections=_CONNECTIONS,
                 retries={"mode": "standard", "total_max_attempts": 2},
             ),
@@ -53,21 +61,26 @@ class Bucket(S3Storage):
 
     def check(self) -> None:
         """Raise StorageAway where the bucket can't be read."""
-        with _answering():
-            self.client.list_objects_v2(Bucket=self.bucket_name, Prefix=self.key(""), MaxKeys=1)
+        _answer(
+            lambda: self.client.list_objects_v2(
+                Bucket=self.bucket_name, Prefix=self.key(""), MaxKeys=1
+            )
+        )
 
     @contextmanager
     def reading(self, name: str) -> Iterator[File[bytes]]:
         """As `Disk.reading`. Raises StorageAway besides."""
-        with _answering():
-            try:
-                found = self.client.get_object(Bucket=self.bucket_name, Key=self.key(name))
-            except self.client.exceptions.NoSuchKey:
-                raise FileNotFoundError(f"There is no {name} in the bucket.") from None
-            with closing(found["Body"]) as body:
-                file = File(body, name)
-                file.size = found["ContentLength"]
-                yield file
+        found = _answer(lambda: self._object(name))
+        with closing(found["Body"]) as body:
+            file = File(cast(BinaryIO, _Body(body)), name)
+            file.size = found["ContentLength"]
+            yield file
+
+    def _object(self, name: str) -> Any:
+        try:
+            return self.client.get_object(Bucket=self.bucket_name, Key=self.key(name))
+        except self.client.exceptions.NoSuchKey:
+            raise FileNotFoundError(f"There is no {name} in the bucket.") from None
 
     @contextmanager
     def writing(self, name: str, *, durable: bool = True) -> Iterator[BinaryIO]:
@@ -81,40 +94,74 @@ class Bucket(S3Storage):
 
     def send(self, file: Any, name: str) -> None:
         """Store an open file, which it closes. Raises StorageAway."""
-        with _answering():
-            self.client.upload_fileobj(file, self.bucket_name, self.key(name))
+        heard = time.monotonic()
+
+        def hear(_bytes: int) -> None:
+            nonlocal heard
+            heard = time.monotonic()
+
+        _answer(
+            lambda: self.client.upload_fileobj(
+                file, self.bucket_name, self.key(name), Callback=hear
+            ),
+            heard=lambda: heard,
+        )
 
     def exists(self, name: str) -> bool:
         """Whether there is such an object."""
-        with _answering():
-            try:
-                self.client.head_object(Bucket=self.bucket_name, Key=self.key(name))
-            except ClientError as error:
-                if error.response["Error"]["Code"] == "404":
-                    return False
-                raise
+        return _answer(lambda: self._exists(name))
+
+    def _exists(self, name: str) -> bool:
+        try:
+            self.client.head_object(Bucket=self.bucket_name, Key=self.key(name))
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "404":
+                return False
+            raise
         return True
 
     def delete(self, name: str) -> None:
         """Delete an object; one that isn't there is no error."""
-        with _answering():
-            self.client.delete_object(Bucket=self.bucket_name, Key=self.key(name))
+        _answer(lambda: self.client.delete_object(Bucket=self.bucket_name, Key=self.key(name)))
+
+    def url(self, name: str | None, *args: Any, **kwargs: Any) -> str:
+        """A signed address; the credentials that it takes may have to be fetched."""
+        return str(_answer(partial(super().url, name, *args, **kwargs)))
 
     def names(self, folder: str) -> Iterator[str]:
         """As `Disk.names`."""
         pages = self.client.get_paginator("list_objects_v2")
         above = f"{self.location}/" if self.location else ""
         below = f"{above}{folder}/" if folder else above
-        with _answering():
-            for page in pages.paginate(Bucket=self.bucket_name, Prefix=below):
-                for found in page.get("Contents", ()):
-                    yield found["Key"].removeprefix(above)
+        found = iter(pages.paginate(Bucket=self.bucket_name, Prefix=below))
+        while page := _answer(partial(next, found, None)):
+            for one in page.get("Contents", ()):
+                yield one["Key"].removeprefix(above)
 
 
-@contextmanager
-def _answering() -> Iterator[None]:
-    """Raise StorageAway where the server can't be reached, fails, or gives no access."""
+class _Body:
+    """What an object holds, read as it comes."""
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+
+    def read(self, size: int | None = None) -> bytes:
+        """So many bytes, or all that are left. Raises StorageAway."""
+        data = bytearray()
+        while size is None or len(data) < size:
+            most = _PIECE if size is None else min(_PIECE, size - len(data))
+            piece = _answer(partial(self._body.read, most))
+            if not piece:
+                break
+            data += piece
+        return bytes(data)
+
+
+def _answer(call: Callable[[], _T], *, heard: Callable[[], float] = lambda: 0.0) -> _T:
+    """What the server answers. Raises StorageAway where it can't be reached, fails, or gives no
+    access.
+    """
     try:
-        yield
+        return BUCKET.ask(call, heard=heard)
     except (BotoCoreError, ClientError) as error:
         raise StorageAway(str(error)) from error

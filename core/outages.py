@@ -20,10 +20,6 @@ LASTING_CLASS = "54"
 LOG_SEGMENT_BYTES = 16 * 2**20
 
 
-class StorageAway(Exception):
-    """The bucket of STORAGE_URL can't be reached, its server fails, or it gives no access."""
-
-
 @dataclass(frozen=True)
 class Outage:
     """An outage, with the HTTP status, a sentence for people, and the seconds until a retry."""
@@ -39,7 +35,31 @@ DATABASE_AWAY = Outage(
 STORAGE_AWAY = Outage(
     HTTPStatus.SERVICE_UNAVAILABLE, "The server's storage of files doesn't answer now.", 5
 )
+LOG_IN_AWAY = Outage(
+    HTTPStatus.SERVICE_UNAVAILABLE, "The provider of log-ins doesn't answer now.", 5
+)
+SERVICE_AWAY = Outage(
+    HTTPStatus.SERVICE_UNAVAILABLE, "Something that the server needs doesn't answer now.", 5
+)
 DISK_FULL = Outage(HTTPStatus.INSUFFICIENT_STORAGE, "The server's disk is full.", 30)
+
+
+class ServiceAway(Exception):
+    """A service outside this machine doesn't answer."""
+
+    outage = SERVICE_AWAY
+
+
+class StorageAway(ServiceAway):
+    """The bucket of STORAGE_URL can't be reached, its server fails, or it gives no access."""
+
+    outage = STORAGE_AWAY
+
+
+class LogInAway(ServiceAway):
+    """The provider of log-ins doesn't answer, and another request waits for it."""
+
+    outage = LOG_IN_AWAY
 
 
 def outage_of(error: BaseException | None) -> Outage | None:
@@ -48,10 +68,10 @@ def outage_of(error: BaseException | None) -> Outage | None:
     codes = [str(getattr(one, "pgcode", None) or "") for one in errors]
     if DISK_FULL_CODE in codes or any(_says_full(one) for one in errors):
         return DISK_FULL
-    if any(isinstance(one, StorageAway) for one in errors):
-        return STORAGE_AWAY
-    away = any(isinstance(one, OperationalError | InterfaceError) for one in errors)
-    if not away or any(code.startswith(LASTING_CLASS) for code in codes):
+    if away := next((one for one in errors if isinstance(one, ServiceAway)), None):
+        return away.outage
+    lost = any(isinstance(one, OperationalError | InterfaceError) for one in errors)
+    if not lost or any(code.startswith(LASTING_CLASS) for code in codes):
         return None
     return DISK_FULL if free_bytes() < LOG_SEGMENT_BYTES else DATABASE_AWAY
 

@@ -5,7 +5,7 @@ provider tells of itself, and `services.person_log_in` knows the person.
 from __future__ import annotations
 
 import logging
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +29,7 @@ from annotator.models import User
 from annotator.people.services import person_log_in
 from core.access import Role, highest
 from core.errors import Forbidden
+from core.outside import PROVIDER
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ def description(issuer: str) -> dict[str, Any]:
     Raises requests.RequestException where it doesn't, ValueError where it isn't the one meant.
     """
     address = f"{issuer}/.well-known/openid-configuration"
-    answer = requests.get(address, timeout=settings.OIDC_TIMEOUT)
+    answer = PROVIDER.ask(lambda: requests.get(address, timeout=settings.OIDC_TIMEOUT))
     answer.raise_for_status()
     told: dict[str, Any] = answer.json()
     if told["issuer"].rstrip("/") != issuer:
@@ -84,10 +85,27 @@ class Backend(_Described, OIDCAuthenticationBackend):
 
         Raises Forbidden with a text for people, and as `_Answered.dispatch` expects.
         """
+        # What the calls below need of it is known from here on.
+        description(settings.OIDC_ISSUER)
         user: User | None = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
         if user is None:
             raise SuspiciousOperation("The provider's answer names nobody.")
         return user
+
+    def get_token(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """The provider's answer to a code."""
+        told: dict[str, Any] = PROVIDER.ask(partial(super().get_token, payload))
+        return told
+
+    def retrieve_matching_jwk(self, token: str) -> Any:
+        """The provider's key that signed a token."""
+        return PROVIDER.ask(partial(super().retrieve_matching_jwk, token))
+
+    def get_userinfo(self, access_token: str, id_token: str, payload: Any) -> dict[str, Any]:
+        """What the provider tells of the person."""
+        about = partial(super().get_userinfo, access_token, id_token, payload)
+        told: dict[str, Any] = PROVIDER.ask(about)
+        return told
 
     def get_payload_data(self, token: str, key: Any) -> dict[str, Any]:
         """What a token says. jwt.PyJWTError: its signature, issuer, audience or time is wrong, of

@@ -25,6 +25,7 @@ from core.jobs.models import Job, JobItemError
 from core.locks import lock_key, transaction_lock, try_session_lock
 from core.log_lines import lines_of_job
 from core.outages import DISK_FULL, free_bytes, outage_of
+from core.outside import BROKER
 
 logger = logging.getLogger(__name__)
 
@@ -277,4 +278,4 @@ def _send_on_commit(job: Job) -> None:
 
 
 def _send(job_id: int, turn: int) -> None:
-    current_app.send_task(TASK, args=[job_id, turn])
+    BROKER.tell(lambda: current_app.send_task(TASK, args=[job_id, turn]))

@@ -26,7 +26,9 @@ from django.db import connection, transaction
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
+from annotator.web.health import queued_messages
 from core.ids import LARGEST_ID
+from core.outside import BROKER
 from core.parent_death import ending
 from core.sql import repeatable_read
 from extras.sharding.settings import shard_settings
@@ -125,7 +127,7 @@ def packing_request(
     for one in embedded_models() if model is None else [model]:
         for shard in range(shard_settings.RANKING_SHARDS):
             send = partial(_send, pack_shard, shard, {"model": one.pk, "compare": compare})
-            transaction.on_commit(send, robust=True)
+            transaction.on_commit(partial(BROKER.tell, send), robust=True)
 
 
 def _send(task: Any, shard: int, told: dict[str, Any], **options: Any) -> Any:
@@ -146,6 +148,9 @@ def _rank_by_shards(
     try:
         if limit is None or limit > _PLACES_AT_ONCE:
             raise ShardsUnusable("so many places are not sent")
+        # Each message to a broker that doesn't answer would hold this thread.
+        if queued_messages() is None:
+            raise ShardsUnusable("the broker can't be reached")
         size = max(1, min(QUERIES_AT_ONCE, _PLACES_AT_ONCE // limit))
         with _moment(model) as (moment, counted):
             for some in (queries[n : n + size] for n in range(0, len(queries), size)):

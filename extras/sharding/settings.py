@@ -28,6 +28,8 @@ def settings_of(env: Environment) -> dict[str, Any]:
         own |= {
             "CELERY_RESULT_BACKEND": broker,
             "CELERY_RESULT_EXPIRES": 60,
+            "CELERY_REDIS_SOCKET_CONNECT_TIMEOUT": 3,
+            "CELERY_REDIS_SOCKET_TIMEOUT": 3,
             "CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS": {"retry_policy": {"max_retries": 1}},
         }
     return own

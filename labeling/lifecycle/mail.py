@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.urls import reverse
 
+from core.outside import MAIL
 from labeling.queries.models import Query
 
 logger = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ def _mail(query: Query, people: Any, event: str, what: str) -> None:
         for address in users.filter(wants).order_by("pk").values_list("email", flat=True)
     ]
     if mails:
-        transaction.on_commit(partial(_send, mails), robust=True)
+        transaction.on_commit(partial(MAIL.tell, partial(_send, mails)), robust=True)
 
 
 def _send(mails: list[EmailMessage]) -> None:

@@ -17,6 +17,8 @@ from django.conf import settings
 
 from core.errors import Refused
 from core.files import NotRegular, is_below, open_regular
+from core.outages import StorageAway
+from core.outside import BUCKET
 from retrieval.corpus.models import ImageRoot
 from retrieval.images.decoding import MAX_BYTES
 
@@ -159,7 +161,7 @@ class _Bucket:
             bucket_name=self._bucket,
             endpoint_url=settings.S3_ENDPOINT_URL or None,
             client_config=Config(
-                connect_timeout=5,
+                connect_timeout=3,
                 read_timeout=10,
                 max_pool_connections=REQUESTS,
                 retries={"mode": "standard", "total_max_attempts": 2},
@@ -189,15 +191,18 @@ class _Bucket:
             raise ImageGone("The image's path leads out of the bucket's prefix.")
         key = f"{self._prefix}/{name}" if self._prefix else name
         try:
-            answer = self._client.get_object(Bucket=self._bucket, Key=key)
-            _check_size(answer["ContentLength"])
-            data: bytes = answer["Body"].read()
+            return BUCKET.ask(lambda: self._read(key))
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") == "NoSuchKey":
                 raise ImageGone("The image's file is gone from its bucket.") from error
             raise RootUnavailable("The bucket refuses to send the image now.") from error
-        except BotoCoreError as error:
+        except (BotoCoreError, StorageAway) as error:
             raise RootUnavailable("The bucket of the image doesn't answer now.") from error
+
+    def _read(self, key: str) -> bytes:
+        answer = self._client.get_object(Bucket=self._bucket, Key=key)
+        _check_size(answer["ContentLength"])
+        data: bytes = answer["Body"].read()
         return data
 
 

@@ -19,6 +19,7 @@ from rest_framework.settings import api_settings
 
 from core.access import Role, names_hidden_from, require_role, role_of
 from core.file_cache import store
+from core.outages import STORAGE_AWAY
 from core.registries import IMAGE_PANELS, cards
 from core.storage import is_shared
 from core.world_map import place_dot
@@ -110,7 +111,9 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
         file = thumbnail_file(ref) if match["thumbnail"] else display_file(ref)
     except RootUnavailable as error:
         log.exception("Image %s cannot be shown", pk)
-        return _text(str(error), status=503)
+        answer = _text(str(error), status=503)
+        answer["Retry-After"] = str(STORAGE_AWAY.retry_after)
+        return answer
     except ImageGone as error:
         return _text(str(error), status=404)
     if not is_shared():

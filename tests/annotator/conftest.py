@@ -13,12 +13,21 @@ from django.conf import settings as django_settings
 from django.test import override_settings
 
 from annotator.postgres.guardian import locked
+from tests.annotator import sockets
 from tests.annotator.beside import database_beside, working_on
 from tests.annotator.world import World, make_world
 from tests.databases import copy_database
 from tests.settings import SESSION_DIR
 
 NAME = "everything"
+
+
+@pytest.fixture
+def sockets_of_requests() -> Iterator[list[str]]:
+    """Whom requests ask outside of this process and must not: nobody, when the test is over."""
+    sockets.listen()
+    yield sockets.asked
+    assert sockets.asked == []
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,5 @@
 """Every address there is: whom it is closed to, what its answer lets caches keep, and what it says
-to numbers that no row has and to nonsense in its parameters.
+to numbers that no row has and to nonsense in its parameters. No answer needs somebody outside.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.annotator.world import World
 from tests.conftest import api_of, client_of
 from tests.labeling.conftest import FIRST_ID
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sockets_of_requests")]
 
 #: More than the columns of 4 and of 8 bytes hold, and than a float can tell apart.
 LARGE = [2**31, 2**63, 10**30]

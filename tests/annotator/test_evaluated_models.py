@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from django.utils.html import escape
 
 from core.jobs.models import Job
 from core.jobs.services import job_slice_run
-from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from labeling.lifecycle import text_limits
+from retrieval.embedding.embedding_models import embedding_model_get_or_create, model_use
 from retrieval.embedding.in_use import model_in_use
-from retrieval.embedding.models import EmbeddingModel
+from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.encoding.model_specs import CONFIG_NAME, DEMO_MODEL_DIR, WEIGHTS_NAME
 from tests.annotator.world import World
 from tests.conftest import api_of, client_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sockets_of_requests")]
 HUB = "hf-hub:owner/name"
 
 
@@ -143,3 +145,66 @@ def test_an_admin_chooses_a_model_of_the_hub_that_a_job_fetches(
     known = EmbeddingModel.objects.get(name=HUB)
     page = admin.get("/models/", {"model": HUB}).content.decode()
     assert re.search(rf"dimension\)</dt><dd>{known.dimension}</dd>", page)
+
+
+def bodies(world: World) -> list[tuple[str, str, dict[str, Any]]]:
+    """Requests of admins that name a model of the hub or a server of models, each with the method
+    and what is sent."""
+    release, query = world.release.pk, world.queries["open"].pk
+    model, reader = {"model": HUB}, f"api/readers/{world.reader}/readings/"
+    readers = [
+        ("post", "api/readers/", {"name": "new", "endpoint": "ours", "model": "a/model"}),
+        ("post", reader, {"queries": str(query), "depth": 2, "estimate": True}),
+        ("post", reader, {"queries": str(query), "depth": 2}),
+    ]
+    text = {"text": "a toad " * 40, "category": "Species ID", "split": "val"}
+    server = {"endpoint": "ours", "api_model": "a/model", "depth": 5, "first_stage": world.run.pk}
+    return [
+        ("get", "models/", model),
+        *(("post", "models/", {**model, "action": one}) for one in ("use", "measure", "embed")),
+        ("post", "api/models/use/", model),
+        ("post", "api/models/measure/", model),
+        ("post", "api/jobs/", {**model, "kind": "embed"}),
+        ("post", f"api/releases/{release}/evaluate/", model),
+        ("post", f"releases/{release}/evaluate/", model),
+        ("post", f"api/releases/{release}/baselines/", {}),
+        ("post", f"api/releases/{release}/rerank/estimate/", server),
+        ("post", f"api/releases/{release}/rerank/", server),
+        ("post", "api/queries/", text),
+        ("post", "queries/new/", text),
+        ("patch", f"api/queries/{world.queries['draft'].pk}/", {"text": "another toad " * 30}),
+        ("get", "api/search/", {"text": "a toad"}),
+        ("get", "search/", {"text": "a toad"}),
+        ("post", "api/backups/", {}),
+        *(readers if world.reader else []),
+    ]
+
+
+def test_no_request_asks_the_hub_or_a_server_of_models(
+    own_world: World, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also where a model of the hub is in use, and in a web process, which encodes no text."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(text_limits, "PATIENCE", 0.0)
+    settings.TEXT_PROCESS, settings.SEARCH_TIMEOUT = True, 1
+    settings.MULTIMODAL_ENDPOINTS = {"ours": "http://127.0.0.1:9/v1"}
+    known = embedding_model_get_or_create(name="hf-hub:owner/in-use", dimension=2)
+    Embedding.objects.create(
+        model=known, image=own_world.image, vector=[1.0, 0.0], created_at=timezone.now()
+    )
+    answered = {}
+    browser, program = client_of(own_world.people["admin"]), api_of(own_world.people["admin"])
+    for in_use in (own_world.model, known.name):
+        model_use(name=in_use)
+        for method, address, sent in bodies(own_world):
+            client = program if address.startswith("api/") else browser
+            answer = getattr(client, method)(f"/{address}", sent)
+            answered[method, address, in_use] = answer.status_code
+    refused = {
+        address: status
+        for (_, address, in_use), status in answered.items()
+        if status >= 400 and in_use == own_world.model
+    }
+    # All others did what they were asked for.
+    assert refused == {"api/models/use/": 400, "api/search/": 503, "search/": 503}
+    assert 500 not in answered.values()
