@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -139,18 +141,27 @@ class Bucket(S3Storage):
                 yield one["Key"].removeprefix(above)
 
 
-class _Body:
-    """What an object holds, read as it comes."""
+class _Body(io.RawIOBase):
+    """What an object holds, read as it comes. Its methods raise StorageAway."""
 
     def __init__(self, body: Any) -> None:
         self._body = body
 
-    def read(self, size: int | None = None) -> bytes:
-        """So many bytes, or all that are left. Raises StorageAway."""
-        data = bytearray()
-        while size is None or len(data) < size:
-            most = _PIECE if size is None else min(_PIECE, size - len(data))
-            piece = _answer(partial(self._body.read, most))
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill a buffer as far as the object goes; the number of bytes."""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """So many bytes, or all that are left."""
+        data, most = bytearray(), sys.maxsize if size is None or size < 0 else size
+        while len(data) < most:
+            piece = _answer(partial(self._body.read, min(_PIECE, most - len(data))))
             if not piece:
                 break
             data += piece

@@ -15,6 +15,7 @@ from core.bucket import ADDRESS_SECONDS
 from core.jobs.kinds import HANDLERS
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_create, job_slice_run
+from core.log_lines import request_id
 from core.outages import STORAGE_AWAY, StorageAway, outage_of
 from core.storage import storage_of
 from retrieval.images.storage import image_store
@@ -81,6 +82,29 @@ def test_a_file_is_whole_or_not_there(place: Path) -> None:
         storage.remove(path)
     assert not storage.exists(path)
     assert files(place) == (set() if storage.is_shared() else {"runs/8/a b.npz"})
+
+
+def test_a_request_reads_and_writes_as_everything_else_does(place: Path) -> None:
+    """Also what is sent and read in several parts."""
+    path, data = place / "runs" / "7.npz", bytes(range(256)) * 2**16
+    token = request_id.set("a")
+    try:
+        write(path, data)
+        assert storage.exists(path)
+        assert read(path) == data
+        with storage.reading(path) as file:
+            assert (file.read(10), file.read(3 << 20)) == (data[:10], data[10 : 10 + (3 << 20)])
+            assert b"".join(iter(lambda: file.read(4 << 20), b"")) == data[10 + (3 << 20) :]
+        with storage.reading(path) as file:
+            digest = hashlib.file_digest(file, "sha256")
+        assert digest.digest() == hashlib.sha256(data).digest()
+        assert list(storage.names_below(place / "runs")) == [path]
+        assert storage.local_file(path).read_bytes() == data
+        storage.remove(path)
+        with pytest.raises(FileNotFoundError):
+            read(path)
+    finally:
+        request_id.reset(token)
 
 
 def test_a_directory_is_replaced_by_what_was_written(place: Path) -> None:

@@ -408,6 +408,8 @@ def test_the_setting_needs_a_redis():
         "RANKING_SHARD_SECONDS": 20,
         "CELERY_RESULT_BACKEND": url,
         "CELERY_RESULT_EXPIRES": 60,
+        "CELERY_REDIS_SOCKET_CONNECT_TIMEOUT": 3,
+        "CELERY_REDIS_SOCKET_TIMEOUT": 3,
         "CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS": {"retry_policy": {"max_retries": 1}},
     }
 
