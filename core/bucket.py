@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from copy import copy
 from functools import cached_property, partial
 from typing import Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import urlsplit
@@ -18,11 +19,13 @@ from django.conf import settings
 from django.core.files.base import File
 from storages.backends.s3 import S3Storage
 
+from core.log_lines import request_id
 from core.outages import StorageAway
 from core.outside import BUCKET
 
 ADDRESS_SECONDS: Final = 300
 """How long a signed address works."""
+LIMITS_OF_REQUESTS: Final = Config(connect_timeout=2, read_timeout=3)
 _CONNECTIONS: Final = 32
 _IN_MEMORY: Final = 8 << 20
 _PIECE: Final = 1 << 20
@@ -45,17 +48,27 @@ class Bucket(S3Storage):
             querystring_expire=ADDRESS_SECONDS,
             client_config=Config(
                 signature_version="s3v4",
-                connect_timeout=3,
-                read_timeout=10,
+                connect_timeout=5,
+                read_timeout=20,
                 max_pool_connections=_CONNECTIONS,
                 retries={"mode": "standard", "total_max_attempts": 2},
             ),
         )
 
-    @cached_property
+    @property
     def client(self) -> Any:
-        """The client of boto3."""
+        """The client of boto3, with shorter limits where a request waits."""
+        return self._patient if request_id.get() is None else self._for_requests
+
+    @cached_property
+    def _patient(self) -> Any:
         return self.connection.meta.client
+
+    @cached_property
+    def _for_requests(self) -> Any:
+        other = copy(self)
+        other.client_config = self.client_config.merge(LIMITS_OF_REQUESTS)
+        return other.connection.meta.client
 
     def key(self, name: str) -> str:
         """The key of a name."""

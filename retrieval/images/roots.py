@@ -161,7 +161,7 @@ class _Bucket:
             bucket_name=self._bucket,
             endpoint_url=settings.S3_ENDPOINT_URL or None,
             client_config=Config(
-                connect_timeout=3,
+                connect_timeout=5,
                 read_timeout=10,
                 max_pool_connections=REQUESTS,
                 retries={"mode": "standard", "total_max_attempts": 2},

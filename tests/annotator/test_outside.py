@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
@@ -32,6 +33,7 @@ from tests.annotator import sockets
 from tests.conftest import api_of, client_of
 from tests.labeling.conftest import make_images, new_query, toy_model
 from tests.processes import wait_for
+from tests.retrieval.buckets import KEYS
 from tests.retrieval.making import image_row, jpeg
 
 __all__ = ["new_query", "toy_model"]
@@ -107,22 +109,23 @@ class TestOutside:
             with pytest.raises(LogInAway):
                 in_request(lambda: service.ask(pytest.fail))
             monkeypatch.setattr(service, "_rests_until", 0.0)
+            monkeypatch.setattr(outside, "PATIENCE", LONG)
             assert in_request(lambda: service.ask(lambda: "well again")) == "well again"
 
     def test_an_error_that_comes_late_counts_as_no_answer_and_one_at_once_does_not(
-        self, soon: None
+        self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         service = Outside("bucket", StorageAway)
+        monkeypatch.setattr(outside, "PATIENCE", LONG)
 
-        def fail(after: float) -> None:
-            threading.Event().wait(after)
+        def fail() -> None:
             raise OSError("refused")
 
-        for _ in range(3):
+        # What comes within the grace is at once, and after none all is late.
+        for grace in (LONG, LONG, 0.0):
+            monkeypatch.setattr(outside, "GRACE", grace)
             with pytest.raises(OSError, match="refused"):
-                in_request(lambda: service.ask(lambda: fail(0)))
-        with pytest.raises(OSError, match="refused"):
-            in_request(lambda: service.ask(lambda: fail(0.1)))
+                in_request(lambda: service.ask(fail))
         with pytest.raises(StorageAway):
             in_request(lambda: service.ask(pytest.fail))
 
@@ -138,15 +141,16 @@ class TestOutside:
         assert len(begun) == outside.MOST_CALLS
 
     def test_a_call_that_goes_on_is_waited_for(self, soon: None) -> None:
-        service, heard = Outside("bucket", StorageAway), [0.0]
+        service, heard = Outside("bucket", StorageAway), []
+        with hanging() as (end, call):
 
-        def call() -> str:
-            for _ in range(10):
-                threading.Event().wait(0.03)
-                heard[0] = outside.time.monotonic()
-            return "all sent"
+            def hear() -> float:
+                heard.append(time.monotonic())
+                if len(heard) > 10:
+                    end.set()
+                return heard[-1]
 
-        assert in_request(lambda: service.ask(call, heard=lambda: heard[0])) == "all sent"
+            assert in_request(lambda: service.ask(call, heard=hear)) == "answered"
 
     def test_what_is_told_is_not_waited_for(
         self, soon: None, caplog: pytest.LogCaptureFixture
@@ -262,9 +266,12 @@ def test_of_several_who_ask_how_all_is_one_waits(
 
 
 @pytest.mark.pure
-def test_the_limits_of_each_service_are_short() -> None:
-    limits = Bucket("s3://bucket/prefix").client_config
-    assert (limits.connect_timeout, limits.retries["total_max_attempts"]) == (3, 2)
+def test_the_limits_of_each_service_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    limits = in_request(lambda: Bucket("s3://bucket/prefix").client.meta.config)
+    assert limits.connect_timeout + limits.read_timeout <= outside.PATIENCE
+    assert limits.retries["total_max_attempts"] == 2
     assert sum(django_settings.OIDC_TIMEOUT) <= outside.PATIENCE
     assert django_settings.EMAIL_TIMEOUT <= outside.PATIENCE
     assert outside.PATIENCE <= 5
