@@ -27,7 +27,7 @@ from evaluation.scoring.measures import Measure, parse_measures
 from evaluation.scoring.missing import (
     FirstImages,
     least_difference,
-    lowest_mean,
+    least_mean_difference,
     mean_range,
     score_range,
 )
@@ -105,9 +105,8 @@ class Labeled:
 
     def ahead(self, first: int, second: int, measure: Measure) -> bool:
         """Whether the first run is ahead of the second, whatever the labels miss."""
-        pairs = zip(self.first(first), self.first(second), strict=True)
-        tables = [least_difference(a, b, measure, self.most) for a, b in pairs]
-        return lowest_mean(np.stack(tables), self.most)[0] > 0
+        images = self.first(first), self.first(second)
+        return least_mean_difference(*images, measure, self.most) > 0
 
     def true_mean(self, run: int, measure: Measure) -> float:
         """The mean by the truth."""

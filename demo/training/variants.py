@@ -31,6 +31,7 @@ from demo.steps import demo_embed
 from evaluation.scoring.evaluation import score_runs
 from evaluation.scoring.measures import parse_measures
 from evaluation.scoring.metrics import recall_at_k
+from evaluation.scoring.rounding import mean_margin, settled
 from evaluation.scoring.run_files import Ranking
 from evaluation.scoring.significance import tau_b
 from labeling.candidates.fusion import fuse
@@ -193,8 +194,10 @@ def pool_errors(
             if image in relevant[query]
         ]
         scored = sorted({query for query, _, _ in pairs})
+        [measure] = parse_measures([MEASURE])
+        margin = mean_margin(len(scored), measure)
         scores = [
-            100 * score_runs(runs, labels, parse_measures([MEASURE]))[MEASURE].mean(axis=1)
+            100 * settled(score_runs(runs, labels, [measure])[MEASURE].mean(axis=1), margin)
             for labels in (Qrels.from_pairs(scored, pairs), truth.only(scored))
         ]
         error = scores[0] - scores[1]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from evaluation.scoring.hidden_labels import HALVES, LabelsHidden, Summary
 from evaluation.scoring.measures import parse_measure
+from evaluation.scoring.rounding import mean_margin, score_margin, settled
 from releases.snapshot.snapshot import SnapshotQuery
 
 Floats = npt.NDArray[np.float64]
@@ -124,8 +125,8 @@ class Board:
         return self.subsets(ALL)[0]
 
     def means(self, measure: str, subset: Subset | None = None) -> dict[int, float]:
-        """Run id -> mean over some of the queries, by default all, of the runs that have one.
-        LabelsHidden."""
+        """Run id -> mean over some of the queries, by default all, of the runs that have one. Means
+        that are equal on paper are the same number, so that they can be compared. LabelsHidden."""
         subset = self.whole if subset is None else subset
         means = np.empty(0)
         if self.summary is not None:
@@ -134,6 +135,7 @@ class Board:
                 raise LabelsHidden
         elif len(subset.queries):
             means = self.scores(measure)[:, subset.queries].mean(axis=1)
+            means = settled(means, mean_margin(len(subset.queries), parse_measure(measure)))
         of_runs = zip(self.runs, means.tolist(), strict=False)
         return {run: mean for run, mean in of_runs if not math.isnan(mean)}
 
@@ -239,11 +241,12 @@ def best_runs(measure: str, means: Mapping[int, float]) -> set[int]:
 Verdict = Literal["win", "tie", "loss"]
 
 
-def verdicts(differences: Floats) -> dict[Verdict, int]:
-    """How many queries the first of two runs wins, ties and loses; differences of less than a
-    billionth are ties."""
-    wins = int((differences > 1e-9).sum())
-    losses = int((differences < -1e-9).sum())
+def verdicts(differences: Floats, measure: str | None = None) -> dict[Verdict, int]:
+    """How many queries the first of two runs wins, ties and loses by their differences in a
+    measure, by default in any."""
+    margin = score_margin(parse_measure(measure) if measure else None)
+    wins = int((differences > margin).sum())
+    losses = int((differences < -margin).sum())
     return {"win": wins, "tie": len(differences) - wins - losses, "loss": losses}
 
 
@@ -252,5 +255,5 @@ def ranks_among(board: Board, run: int, measure: str) -> npt.NDArray[np.int64]:
     0 for an oracle and for a run without the measure. LabelsHidden."""
     scores, own = board.scores(measure), board.scores_of(run, measure)
     competes = [other not in board.oracles for other in board.runs]
-    above = (scores[competes] > own + 1e-9).sum(axis=0)
+    above = (scores[competes] > own + score_margin(parse_measure(measure))).sum(axis=0)
     return np.where(np.isnan(own) | (run in board.oracles), 0, above + 1)

@@ -29,8 +29,7 @@ from evaluation.scoring.measures import Measure, parse_measure, parse_measures
 from evaluation.scoring.missing import (
     FirstImages,
     has_range,
-    least_difference,
-    lowest_mean,
+    least_mean_difference,
     mean_range,
     score_range,
 )
@@ -134,39 +133,42 @@ def mean_ranges(board: Board, runs: BoardRuns, key: str) -> dict[int, MeanRange]
 
 def least_ahead(board: Board, runs: BoardRuns, first: int, second: int, key: str) -> float | None:
     """How far the first run's mean is ahead of the second's at least, whatever labels miss: a lower
-    bound, see `least_difference`. None where nothing is bounded, or a run has no order."""
+    bound, see `least_mean_difference`. None where nothing is bounded, or a run has no order."""
     found, measure = missing_on(board, runs, key), parse_measure(key)
     if found is None:
         return None
     a, b = (_first_images(board, runs, pk, found, measure) for pk in (first, second))
-    return _least_ahead(a, b, measure, found.most) if a and b else None
+    return least_mean_difference(a, b, measure, found.most) if a and b else None
 
 
 def ahead_of_next(board: Board, runs: BoardRuns, key: str) -> dict[int, int]:
-    """Run id -> the id of the next run by mean, of the competing runs with an order that the next
-    one can't pass, whatever labels miss."""
+    """Run id -> the id of a run with the next lower mean, of the competing runs with an order that
+    none of that mean can pass, whatever labels miss."""
     found, measure = missing_on(board, runs, key), parse_measure(key)
     if found is None:
         return {}
 
     def compute() -> dict[int, int]:
         means = board.means(key)
-        order = sorted(mean_ranges(board, runs, key), key=lambda pk: -means[pk])
-        images = {pk: _first_images(board, runs, pk, found, measure) for pk in order}
+        images = {
+            pk: _first_images(board, runs, pk, found, measure)
+            for pk in mean_ranges(board, runs, key)
+        }
+        levels = sorted({means[pk] for pk in images}, reverse=True)
+        at = {mean: [pk for pk in board.competitors if means.get(pk) == mean] for mean in levels}
         return {
-            first: second
-            for first, second in pairwise(order)
-            if _least_ahead(images[first], images[second], measure, found.most) > 0
+            first: at[below][0]
+            for above, below in pairwise(levels)
+            for first in at[above]
+            if images.get(first)
+            and all(
+                images.get(second)
+                and least_mean_difference(images[first], images[second], measure, found.most) > 0
+                for second in at[below]
+            )
         }
 
-    return cached(compute, "ahead of next", board.fingerprint, key)
-
-
-def _least_ahead(
-    first: list[FirstImages], second: list[FirstImages], measure: Measure, most: int
-) -> float:
-    tables = [least_difference(a, b, measure, most) for a, b in zip(first, second, strict=True)]
-    return lowest_mean(np.stack(tables), most)[0]
+    return cached(compute, "ahead of the next mean", board.fingerprint, key)
 
 
 def _mean_range(images: list[FirstImages], measure: Measure, most: int) -> MeanRange:

@@ -33,6 +33,9 @@ from evaluation.runs.models import Run
 from evaluation.runs.selectors import NoSnapshot, get_run_for
 from evaluation.runs.services import rankings_on
 from evaluation.runs.store import RunDamaged
+from evaluation.scoring.measures import parse_measure
+from evaluation.scoring.rounding import score_error
+from evaluation.scoring.significance import settled_differences
 from releases.models import Release
 from releases.selectors import get_release
 from releases.snapshot.snapshot import SnapshotQuery
@@ -122,19 +125,21 @@ def _comparison(
     a, b = (board.scores_of(run.pk, measure) for run in (first, second))
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
+    means = board.means(measure)
+    difference = means[first.pk] - means[second.pk]
     tests = statistics.p_values(board, first.pk, second.pk, measure)
     all_pairs = _pairs(board, first, second, measure)
-    ahead, behind = (first, second) if (a - b).mean() >= 0 else (second, first)
+    ahead, behind = (first, second) if difference >= 0 else (second, first)
     least = certified.least_ahead(board, runs, ahead.pk, behind.pk, measure)
     pairs = chosen_page(Paginator(all_pairs, QUERIES_ON_A_PAGE), request.GET)
     return {
         "pairs": pairs,
         "columns": COLUMNS,
         "counted": COUNTED if any(pair.only_first is not None for pair in pairs) else 0,
-        "verdicts": verdicts(a - b),
-        "means": [printed(measure, float(scores.mean())) for scores in (a, b)],
-        "difference": _signed(measure, float((a - b).mean())),
-        "ahead": ahead,
+        "verdicts": verdicts(a - b, measure),
+        "means": [printed(measure, means[run.pk]) for run in (first, second)],
+        "difference": _signed(measure, difference),
+        "ahead": ahead if difference else None,
         "least": None if least is None else _signed(measure, least),
         "stays": least is not None and least > 0,
         "unknown": certified.missing_on(board, runs, measure),
@@ -162,21 +167,23 @@ def _summary_comparison(board: Board, first: Run, second: Run, measure: str) -> 
 
 def _pairs(board: Board, first: Run, second: Run, measure: str) -> list[QueryRow]:
     """Every query, first those where the first run is furthest ahead."""
-    scores = (board.scores_of(run.pk, measure).tolist() for run in (first, second))
-    rows = sorted(zip(board.queries, *scores, strict=True), key=lambda row: row[2] - row[1])
-    ends = {query.query_id for query, _, _ in [*rows[:COUNTED], *rows[-COUNTED:]]}
+    a, b = (board.scores_of(run.pk, measure) for run in (first, second))
+    differences = settled_differences(a, b, score_error(parse_measure(measure)))
+    columns = (a.tolist(), b.tolist(), differences.tolist())
+    rows = sorted(zip(board.queries, *columns, strict=True), key=lambda row: -row[3])
+    ends = {query.query_id for query, *_ in [*rows[:COUNTED], *rows[-COUNTED:]]}
     only = _exclusive_hits(first, second, ends)
     return [
         QueryRow(
             query=query,
-            first=printed(measure, a),
-            second=printed(measure, b),
-            difference=a - b,
-            text=_signed(measure, a - b),
+            first=printed(measure, first_score),
+            second=printed(measure, second_score),
+            difference=difference,
+            text=_signed(measure, difference),
             only_first=only.get(query.query_id, (None, None))[0],
             only_second=only.get(query.query_id, (None, None))[1],
         )
-        for query, a, b in rows
+        for query, first_score, second_score, difference in rows
     ]
 
 

@@ -10,6 +10,8 @@ from evaluation.leaderboard.board import ALL, GROUPINGS, Board, Floats, Subset
 from evaluation.leaderboard.selectors import cached
 from evaluation.scoring import significance
 from evaluation.scoring.hidden_labels import LabelsHidden
+from evaluation.scoring.measures import parse_measure
+from evaluation.scoring.rounding import score_error
 
 Interval = tuple[float, float]
 
@@ -88,7 +90,8 @@ def groups(board: Board, measure: str) -> dict[int, str]:
     def compute() -> dict[int, str]:
         competing = board.means(measure).keys() - board.oracles
         rows = [row for row, run in enumerate(board.runs) if run in competing]
-        tested = significance.groups(board.scores(measure)[rows]) if rows else []
+        scores, error = board.scores(measure)[rows], score_error(parse_measure(measure))
+        tested = significance.groups(scores, error=error) if rows else []
         letters = significance.letters(tested, len(rows))
         return {board.runs[row]: letter for row, letter in zip(rows, letters, strict=True)}
 
@@ -99,11 +102,12 @@ def p_values(board: Board, first: int, second: int, measure: str) -> dict[str, f
     """The p-values of two runs' difference by paired tests, uncorrected: "randomization", "t" and
     "wilcoxon"."""
     pair = board.scores_of(first, measure), board.scores_of(second, measure)
+    error = score_error(parse_measure(measure))
     return cached(
         lambda: {
-            "randomization": significance.randomization_test(*pair),
-            "t": significance.t_test(*pair),
-            "wilcoxon": significance.wilcoxon_test(*pair),
+            "randomization": significance.randomization_test(*pair, error=error),
+            "t": significance.t_test(*pair, error=error),
+            "wilcoxon": significance.wilcoxon_test(*pair, error=error),
         },
         *("p values", board.fingerprint, measure, first, second),
     )

@@ -24,7 +24,8 @@ from evaluation.leaderboard.marks import Mark, marks_of
 from evaluation.leaderboard.selectors import FEWEST_JUDGED, JUDGED, BoardRuns, version_board
 from evaluation.runs.models import Run
 from evaluation.scoring.hidden_labels import PRIVATE, PUBLIC
-from evaluation.scoring.measures import mean_title
+from evaluation.scoring.measures import mean_title, parse_measure
+from evaluation.scoring.rounding import mean_margin
 from releases.models import Release
 
 #: Columns besides the figures that sort the rows.
@@ -311,7 +312,9 @@ def _few_judged(choice: Choice, runs: BoardRuns, board: Board) -> set[int]:
     """The ids of the runs that are marked."""
     if JUDGED not in runs.coverage(choice.split):
         return set()
-    return {run for run, share in board.means(JUDGED).items() if share < FEWEST_JUDGED}
+    # Eight of ten at each query has a mean that may be rounded down.
+    fewest = FEWEST_JUDGED - mean_margin(len(board.queries), parse_measure(JUDGED))
+    return {run for run, share in board.means(JUDGED).items() if share < fewest}
 
 
 def _header(

@@ -17,6 +17,7 @@ from evaluation.runs.services import run_score_elsewhere, run_values
 from evaluation.runs.store import RunDamaged
 from evaluation.scoring.evaluation import scored_query_ids
 from evaluation.scoring.measures import HEADLINES, parse_measures
+from evaluation.scoring.rounding import mean_margin, settled
 from evaluation.scoring.significance import tau_b
 from releases.models import Release
 from releases.snapshot.snapshot import Snapshot
@@ -128,6 +129,12 @@ def _table(
         }
         for run, old, new in (scored if both else ())
     ]
+    for place, measure in enumerate(parse_measures(measures)):
+        for when in ("was", "now"):
+            column = [row[when][place] for row in rows]
+            equal = settled(column, mean_margin(len(both), measure)).tolist()
+            for row, mean in zip(rows, equal, strict=True):
+                row[when][place] = mean
     columns = {when: [row[when][0] for row in rows] for when in ("was", "now")}
     for row in rows:
         row["rank"] = [

@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.scoring import significance
+from evaluation.scoring.measures import parse_measure
+from evaluation.scoring.rounding import mean_margin, score_error, settled
 
 Floats = npt.NDArray[np.float64]
 
@@ -93,9 +95,13 @@ def summarize(values: Mapping[str, Floats]) -> Summary:
         if key not in values or not len(values[key]):
             continue
         scores = values[key][:, np.lexsort(values[key])]
-        means[key] = rounded(scores.mean(axis=1))
+        measure = parse_measure(key)
+        margin = mean_margin(scores.shape[1], measure)
+        # Equal means before rounding, which may lie between two that differ in the last bit.
+        means[key] = rounded(settled(scores.mean(axis=1), margin))
         intervals[key] = rounded(significance.bootstrap_intervals(scores))
         complete = np.flatnonzero(~np.isnan(scores).any(axis=1))
-        letters = significance.letters(significance.groups(scores[complete]), len(complete))
+        groups_found = significance.groups(scores[complete], error=score_error(measure))
+        letters = significance.letters(groups_found, len(complete))
         groups[key] = dict(zip(complete.tolist(), letters, strict=True))
     return Summary(means, intervals, groups)

@@ -201,9 +201,10 @@ def graded_expected_reciprocal_rank_at_k(
     `HIGHEST_GRADE`, and a higher gain counts as m."""
     satisfies = (2.0 ** np.minimum(gains, HIGHEST_GRADE) - 1) / 2**HIGHEST_GRADE
     # The probability that a reader reaches an image: the product over those before it.
-    passed = np.cumsum(np.log1p(-satisfies)) - np.log1p(-satisfies)
-    firsts = np.arange(len(passed)) - hit_ranks.numbers + 1
-    reached = np.exp(passed - passed[firsts])
+    reached = np.ones(len(satisfies))
+    order = np.argsort(hit_ranks.numbers, kind="stable")
+    for hits in np.split(order, np.flatnonzero(np.diff(hit_ranks.numbers[order])) + 1)[1:]:
+        reached[hits] = reached[hits - 1] * (1 - satisfies[hits - 1])
     return hit_ranks.sums_at(cutoffs(k), reached * satisfies / hit_ranks.ranks)
 
 

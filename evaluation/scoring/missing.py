@@ -14,15 +14,16 @@ are scored, those with a relevant image, doesn't change.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.scoring.measures import Measure
+from evaluation.scoring.measures import MAX_CUT, Measure
 from evaluation.scoring.metrics import Floats, Integers, discounts, ideal_gain
+from evaluation.scoring.rounding import UNIT
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -108,6 +109,26 @@ def least_difference(
     shared = _shared_difference(first, second, measure, most)
     bound: Floats = np.minimum.accumulate(np.maximum(alone, shared))
     return bound
+
+
+def least_mean_difference(
+    first: Sequence[FirstImages], second: Sequence[FirstImages], measure: Measure, most: int
+) -> float:
+    """What the first run's mean over s queries is ahead of the second's at least if at most `most`
+    images are missing in all: a lower bound, see `least_difference`. It is 0 where rounding alone
+    could make it positive or negative, so that runs with equal means are never ahead.
+
+    A part of a difference is from -2 to 1 times the denominator, and p = min(most, 2 k) parts at
+    most are added. With n = k, each gain has an error of at most (n + 9) u times the denominator
+    (`rounding`), so a part one of (4 n + 42) u, and the sum of p parts one of p (4 n + 2 p + 46) u;
+    the known gains add (2 n + 21) u. Two scores by themselves, the other bound, are within
+    (4 n + 129) u. So (p + 1) (4 n + 2 p + 130) u is more than either, and the mean adds s u.
+    """
+    tables = [least_difference(a, b, measure, most) for a, b in zip(first, second, strict=True)]
+    least, _ = lowest_mean(np.stack(tables), most)
+    terms, parts = measure.k or MAX_CUT, min(most, 2 * (measure.k or MAX_CUT))
+    margin = ((parts + 1) * (4 * terms + 2 * parts + 130) + len(tables)) * UNIT
+    return least if abs(least) > margin else 0.0
 
 
 def lowest_mean(tables: Floats, most: int) -> tuple[float, Integers]:

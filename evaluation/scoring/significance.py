@@ -1,7 +1,9 @@
 """Which differences between runs are significant: intervals, tests, groups of runs, correlation.
 
 `scores` are per-query scores of one measure, float64 (r, q): r runs on the same q queries. All
-random numbers come from a seed, so that the same scores always give the same answer.
+random numbers come from a seed, so that the same scores always give the same answer. `error` is how
+far a score can be from its exact value (`rounding.score_error`), by default of any measure: what is
+equal on paper counts as equal.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from evaluation.scoring.rounding import UNIT, score_error, settled
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,8 +29,8 @@ SAMPLES: Final = 10_000
 _FLIPS_AT_LEVEL: Final = 4
 #: Products (runs or queries x samples) that are held at a time.
 _BLOCK: Final = 4_000_000
-#: Sums of differences this close count as equal, relative to the largest possible sum.
-_EQUAL: Final = 1e-12
+#: Of any measure.
+_ERROR: Final = score_error()
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
@@ -65,8 +69,21 @@ def bootstrap_intervals(
     return limits.reshape(*table.shape[:-1], 2)
 
 
+def settled_differences(first: npt.ArrayLike, second: npt.ArrayLike, error: float) -> Floats:
+    """(q,) the first run's scores less the second's; those that are equal on paper, but for the
+    sign, have the same size, and none is 0 by rounding alone or misses it so."""
+    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    sizes = settled(np.concatenate([[0.0], np.abs(differences)]), 4 * error)[1:]
+    return np.copysign(sizes, differences)
+
+
 def randomization_test(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, samples: int = SAMPLES, seed: int = SEED
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    samples: int = SAMPLES,
+    seed: int = SEED,
+    error: float = _ERROR,
 ) -> float:
     """The two-sided p-value of two runs' difference in the mean, both (q,).
 
@@ -78,15 +95,15 @@ def randomization_test(
     Comparison of Statistical Significance Tests for Information Retrieval Evaluation".
     """
     pair = np.stack([np.asarray(first, np.float64), np.asarray(second, np.float64)])
-    return float(pairwise_p_values(pair, samples=samples, seed=seed)[0, 1])
+    return float(pairwise_p_values(pair, samples=samples, seed=seed, error=error)[0, 1])
 
 
-def t_test(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+def t_test(first: npt.ArrayLike, second: npt.ArrayLike, *, error: float = _ERROR) -> float:
     """The two-sided p-value of Student's paired t-test of two runs, both (q,); 1 without any
     difference, and with fewer than two queries. Source: Sakai 2014, "Statistical Reform in
     Information Retrieval?".
     """
-    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    differences = settled_differences(first, second, error)
     if len(differences) < 2 or not differences.any():
         return 1.0
     if (differences == differences[0]).all():
@@ -97,12 +114,12 @@ def t_test(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     return float(ttest_1samp(differences, 0.0).pvalue)
 
 
-def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike, *, error: float = _ERROR) -> float:
     """The two-sided p-value of Wilcoxon's signed-rank test of two runs, both (q,); 1 without any
     difference. Queries without a difference are left out. Source: Wilcoxon 1945, "Individual
     Comparisons by Ranking Methods".
     """
-    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    differences = settled_differences(first, second, error)
     if not differences.any():
         return 1.0
     from scipy.stats import wilcoxon
@@ -112,7 +129,8 @@ def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
 
 def tau_b(first: list[float], second: list[float]) -> float | None:
     """Kendall's tau-b, whether two lists of the same length put their items in the same order; None
-    where it isn't defined. Source: Kendall 1945 for the variant b, which allows for ties.
+    where it isn't defined. Means that are equal on paper must be the same number (`settled`).
+    Source: Kendall 1945 for the variant b, which allows for ties.
     """
     if len(first) < 2 or len(set(first)) < 2 or len(set(second)) < 2:
         return None
@@ -122,7 +140,11 @@ def tau_b(first: list[float], second: list[float]) -> float | None:
 
 
 def pairwise_p_values(
-    scores: npt.ArrayLike, *, samples: int | None = None, seed: int = SEED
+    scores: npt.ArrayLike,
+    *,
+    samples: int | None = None,
+    seed: int = SEED,
+    error: float = _ERROR,
 ) -> Floats:
     """The p-values (r, r) of `randomization_test` for each pair of runs; 1 on the diagonal.
 
@@ -140,7 +162,8 @@ def pairwise_p_values(
     p_values = np.ones((runs, runs))
     if not queries or not pairs:
         return p_values
-    margin = _EQUAL * queries * max(float(np.abs(table).max()), np.finfo(np.float64).tiny)
+    # Of two sums of scores, and of two of flipped ones.
+    margin = 4 * queries * (error + queries * UNIT)
     sums = table.sum(axis=1)
     observed = np.abs(sums[first] - sums[second]) - margin
     exact = queries < 60 and 2**queries <= samples
@@ -172,18 +195,20 @@ def holm(p_values: npt.ArrayLike) -> Floats:
 
 
 def significant_pairs(
-    scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED
+    scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED, error: float = _ERROR
 ) -> npt.NDArray[np.bool_]:
     """(r, r), symmetric: which runs the test distinguishes, with Holm's correction for all
     pairs."""
-    p_values = pairwise_p_values(scores, seed=seed)
+    p_values = pairwise_p_values(scores, seed=seed, error=error)
     upper = np.triu_indices(len(p_values), 1)
     differs = np.zeros(p_values.shape, dtype=np.bool_)
     differs[upper] = holm(p_values[upper]) <= alpha
     return differs | differs.T
 
 
-def groups(scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED) -> list[list[int]]:
+def groups(
+    scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED, error: float = _ERROR
+) -> list[list[int]]:
     """Groups of runs that don't differ significantly, each the runs' indexes by falling mean.
 
     Two runs share a group if and only if the test, with Holm's correction, finds no difference; a
@@ -191,7 +216,8 @@ def groups(scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED) -> 
     See `letters` for the compact letter display.
     """
     table = np.asarray(scores, dtype=np.float64)
-    return grouped(significant_pairs(table, alpha=alpha, seed=seed), _by_mean(table))
+    apart = significant_pairs(table, alpha=alpha, seed=seed, error=error)
+    return grouped(apart, _by_mean(table, error))
 
 
 def grouped(apart: npt.ArrayLike, order: Sequence[int] | npt.NDArray[np.int64]) -> list[list[int]]:
@@ -246,11 +272,13 @@ def _letter(number: int) -> str:
     return name
 
 
-def _by_mean(table: Floats) -> npt.NDArray[np.int64]:
+def _by_mean(table: Floats, error: float) -> npt.NDArray[np.int64]:
     """The runs by falling mean, and by index where means are equal."""
-    if not table.shape[1]:
+    queries = table.shape[1]
+    if not queries:
         return np.arange(len(table))
-    return np.argsort(-table.mean(axis=1), kind="stable")
+    means = settled(table.mean(axis=1), 2 * (error + queries * UNIT))
+    return np.argsort(-means, kind="stable")
 
 
 def _signs(queries: int, count: int, every: bool, seed: int) -> Iterator[Floats]:

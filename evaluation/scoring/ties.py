@@ -18,6 +18,7 @@ import numpy.typing as npt
 from evaluation.scoring.evaluation import Run, score_run, scored_query_ids
 from evaluation.scoring.measures import Measure
 from evaluation.scoring.metrics import Floats
+from evaluation.scoring.rounding import score_margin
 from evaluation.scoring.run_files import Ranking
 from evaluation.scoring.tied_groups import TiedGroups
 from releases.snapshot.qrels import Qrels
@@ -45,7 +46,8 @@ def tie_range(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> TieRange:
         score_run(_ties_by_gain(run, qrels, relevant_first), qrels, moving)
         for relevant_first in (False, True)
     )
-    movable = {key: most[key] - least[key] > 1e-12 for key in most}
+    margins = {measure.key: score_margin(measure) for measure in moving}
+    movable = {key: most[key] - least[key] > margins[key] for key in most}
     queries = scored_query_ids(qrels)
     anywhere = np.any(list(movable.values()), axis=0) if movable else np.zeros(len(queries), bool)
     means = {

@@ -56,7 +56,7 @@ def runs(release: Release) -> list[Run]:
     orders = {
         "labeled": lambda _: RELEVANT + REFUSED,
         "behind": lambda _: REFUSED[:5] + RELEVANT,
-        "unlabeled": lambda query: unknown(release, "test").images[query][:5].tolist() + RELEVANT,
+        "unlabeled": lambda query: unknown(release, "test").images[query][:6].tolist() + RELEVANT,
     }
     made = [
         scored_run(release, {query: order(query) for query in (1, 2)}, name=name)
@@ -123,6 +123,25 @@ def test_pages_say_it(release: Release, runs: list[Run], reviewer: Any) -> None:
     assert (
         "With what labels may miss: mAP@50" in client.get(f"/runs/{runs[0].pk}/").content.decode()
     )
+
+
+def test_a_run_stays_ahead_of_all_that_share_a_place_or_says_nothing(
+    release: Release, runs: list[Run], reviewer: Any
+) -> None:
+    client, possible = client_of(reviewer), unknown(release, "test").images
+    labeled, behind, _ = runs
+    # It has the mean of "behind", but images before its hits that may be relevant.
+    orders = {query: possible[query][:5].tolist() + RELEVANT for query in (1, 2)}
+    other = run_publish(run=scored_run(release, orders, name="also behind"))
+    page = client.get(f"/releases/{release.pk}/leaderboard/")
+    rows = {row.run.pk: row for row in page.context["table"].rows}
+    assert (rows[behind.pk].place, rows[other.pk].place) == (2, 2)
+    board = (shown := board_runs(release, "full", reviewer)).board("test")
+    assert least_ahead(board, shown, labeled.pk, behind.pk, "AP@50") > 0
+    assert least_ahead(board, shown, labeled.pk, other.pk, "AP@50") < 0
+    assert rows[labeled.pk].ahead_of is None
+    pair = client.get(f"/runs/compare/?a={behind.pk}&b={other.pk}").content.decode()
+    assert "neither run is ahead: their means are equal" in pair
 
 
 def test_the_page_of_a_query_has_the_ranges_by_its_own_certificate(
