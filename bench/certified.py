@@ -101,7 +101,7 @@ class Labeled:
     def range(self, run: int, measure: Measure) -> tuple[float, float]:
         """The range of a run's mean."""
         tables = [score_range(first, measure, self.most) for first in self.first(run)]
-        return mean_range(np.stack(tables), self.most)[:2]
+        return mean_range(np.stack(tables), self.most)
 
     def ahead(self, first: int, second: int, measure: Measure) -> bool:
         """Whether the first run is ahead of the second, whatever the labels miss."""

@@ -23,7 +23,6 @@ from evaluation.runs.models import Run
 from evaluation.runs.selectors import release_data
 from evaluation.runs.services import rankings_on
 from evaluation.runs.store import RunDamaged
-from evaluation.scoring import significance
 from evaluation.scoring.evaluation import sorted_ranking
 from evaluation.scoring.measures import Measure, parse_measure, parse_measures
 from evaluation.scoring.missing import (
@@ -31,6 +30,7 @@ from evaluation.scoring.missing import (
     has_range,
     least_mean_difference,
     mean_range,
+    range_with_queries,
     score_range,
 )
 from evaluation.scoring.run_files import Ranking
@@ -66,9 +66,8 @@ class MeanRange:
 
     mean: tuple[float, float]
     with_queries: tuple[float, float]
-    """With the sampling of queries too, both at their confidence, so that Bonferroni's inequality
-    holds for the two: from the low end of the bootstrap interval with the images missing that make
-    the mean lowest, to the high end with those that make it highest."""
+    """With the sampling of queries too: it holds the 95 % bootstrap interval by the labels with
+    whichever images missing, so its error is at most the sum of both (Bonferroni's inequality)."""
 
 
 _unknown_cache: LruCache[tuple[str, bool], Unknown | None] = LruCache(limit=REMEMBERED)
@@ -128,7 +127,7 @@ def mean_ranges(board: Board, runs: BoardRuns, key: str) -> dict[int, MeanRange]
             if (images := _first_images(board, runs, pk, found, measure))
         }
 
-    return cached(compute, "with missing labels", board.fingerprint, key)
+    return cached(compute, "with missing labels and queries", board.fingerprint, key)
 
 
 def least_ahead(board: Board, runs: BoardRuns, first: int, second: int, key: str) -> float | None:
@@ -173,9 +172,7 @@ def ahead_of_next(board: Board, runs: BoardRuns, key: str) -> dict[int, int]:
 
 def _mean_range(images: list[FirstImages], measure: Measure, most: int) -> MeanRange:
     tables = np.stack([score_range(first, measure, most) for first in images])
-    low, high, scores = mean_range(tables, most)
-    spans = significance.bootstrap_intervals(scores)
-    return MeanRange((low, high), (float(spans[0, 0]), float(spans[1, 1])))
+    return MeanRange(mean_range(tables, most), range_with_queries(tables, most))
 
 
 def _first_images(

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from evaluation.scoring.measures import MAX_CUT, Measure
 from evaluation.scoring.metrics import Floats, Integers, discounts, ideal_gain
 from evaluation.scoring.rounding import UNIT
+from evaluation.scoring.significance import LEVEL, SAMPLES, resamples
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -125,15 +126,14 @@ def least_mean_difference(
     (4 n + 129) u. So (p + 1) (4 n + 2 p + 130) u is more than either, and the mean adds s u.
     """
     tables = [least_difference(a, b, measure, most) for a, b in zip(first, second, strict=True)]
-    least, _ = lowest_mean(np.stack(tables), most)
+    least = lowest_mean(np.stack(tables), most)
     terms, parts = measure.k or MAX_CUT, min(most, 2 * (measure.k or MAX_CUT))
     margin = ((parts + 1) * (4 * terms + 2 * parts + 130) + len(tables)) * UNIT
     return least if abs(least) > margin else 0.0
 
 
-def lowest_mean(tables: Floats, most: int) -> tuple[float, Integers]:
-    """The lowest mean over s queries if at most `most` images are missing in all, and how many are
-    missing of each query then, (s,).
+def lowest_mean(tables: Floats, most: int) -> float:
+    """The lowest mean over s queries if at most `most` images are missing in all.
 
     `tables` (s, most + 1) hold each query's lowest value if at most m images are missing, for each
     m. ValueError: no query.
@@ -142,28 +142,53 @@ def lowest_mean(tables: Floats, most: int) -> tuple[float, Integers]:
         raise ValueError("there is no query to average over")
     totals = np.zeros(most + 1)
     budgets = np.arange(most + 1)
-    chosen = []
     for table in tables:
         # Where more missing images change nothing, none are spent.
         steps = np.flatnonzero(np.diff(table, prepend=np.inf))
         rest = budgets - steps[:, np.newaxis]
         sums = np.where(rest >= 0, totals[rest] + table[steps, np.newaxis], np.inf)
-        best = sums.argmin(axis=0)
-        totals = sums[best, budgets]
-        chosen.append(steps[best])
-    spent = np.zeros(len(tables), dtype=np.int64)
-    for query in reversed(range(len(tables))):
-        spent[query] = chosen[query][most - spent.sum()]
-    return float(totals[most]) / len(tables), spent
+        totals = sums.min(axis=0)
+    return float(totals[most]) / len(tables)
 
 
-def mean_range(tables: Floats, most: int) -> tuple[float, float, Floats]:
+def mean_range(tables: Floats, most: int) -> tuple[float, float]:
     """The lowest and the highest mean over s queries of which at most `most` images are missing in
-    all, from their `score_range`s (s, 2, most + 1); and the queries' scores then, (2, s)."""
-    low, fewest = lowest_mean(tables[:, 0], most)
-    high, more = lowest_mean(-tables[:, 1], most)
-    rows = np.arange(len(tables))
-    return low, -high, np.stack([tables[rows, 0, fewest], tables[rows, 1, more]])
+    all, from their `score_range`s (s, 2, most + 1)."""
+    return lowest_mean(tables[:, 0], most), -lowest_mean(-tables[:, 1], most)
+
+
+def range_with_queries(tables: Floats, most: int) -> tuple[float, float]:
+    """The interval of a mean by both doubts, from the `score_range`s (s, 2, most + 1) of s queries:
+    the 95 % bootstrap interval of every completion, with whichever images missing, lies within it.
+
+    In every sample of queries a completion's mean is at least the lowest that there is for this
+    sample, and a quantile isn't lowered where no number is; so a quantile of these lowest means is
+    at most that of the completion's. Likewise the other end.
+    """
+    tail = (1 - LEVEL) / 2
+    lows, highs = _least_of_samples(tables[:, 0], most), -_least_of_samples(-tables[:, 1], most)
+    return float(np.quantile(lows, tail)), float(np.quantile(highs, 1 - tail))
+
+
+def _least_of_samples(tables: Floats, most: int) -> Floats:
+    """A lower bound of the lowest mean in each of the bootstrap's samples of queries.
+
+    A query that is drawn t times adds t times its value v(m), while its m missing images count
+    once. For any price from 0 of a missing image, the sum of t v(m) is at least the sum of each
+    query's least t v(m) + price m, less the price of `most` images (Lagrangian relaxation). The
+    price is the best one for the queries drawn once each; price 0 takes each query by itself.
+    """
+    images = np.arange(most + 1)
+    prices = [0.0, *np.geomspace(1e-5, 1, 41).tolist()]
+    price = max(prices, key=lambda one: (tables + one * images).min(axis=1).sum() - one * most)
+    alone, queries = tables.min(axis=1), np.arange(len(tables))
+    least = np.empty(SAMPLES)
+    for part, times in resamples(len(tables)):
+        weights = np.arange(times.max() + 1)[:, np.newaxis, np.newaxis]
+        paid = (weights * tables + price * images).min(axis=2)
+        sums = np.maximum(paid[times, queries].sum(axis=1) - price * most, times @ alone)
+        least[part] = sums / len(tables)
+    return least
 
 
 def _scores(first: FirstImages, measure: Measure, most: int) -> Floats:

@@ -56,17 +56,26 @@ def bootstrap_intervals(
     if not queries:
         return np.full((*table.shape[:-1], 2), np.nan)
     flat = table.reshape(-1, queries)
-    random = np.random.default_rng(seed)
     means = np.empty((len(flat), samples))
+    for part, times in resamples(queries, samples=samples, seed=seed):
+        means[:, part] = flat @ times.T.astype(np.float64) / queries
+    tail = (1 - level) / 2
+    limits = np.quantile(means, [tail, 1 - tail], axis=1).T
+    return limits.reshape(*table.shape[:-1], 2)
+
+
+def resamples(
+    queries: int, *, samples: int = SAMPLES, seed: int = SEED
+) -> Iterator[tuple[slice, npt.NDArray[np.int64]]]:
+    """Blocks of the samples of queries by which `bootstrap_intervals` goes: which samples, and how
+    often each query is drawn in each of them, (b, q)."""
+    random = np.random.default_rng(seed)
     for part in _blocks(samples, queries):
         count = part.stop - part.start
         drawn = random.integers(queries, size=(count, queries))
         drawn += np.arange(count)[:, np.newaxis] * queries
         times = np.bincount(drawn.reshape(-1), minlength=count * queries)
-        means[:, part] = flat @ times.reshape(count, queries).T.astype(np.float64) / queries
-    tail = (1 - level) / 2
-    limits = np.quantile(means, [tail, 1 - tail], axis=1).T
-    return limits.reshape(*table.shape[:-1], 2)
+        yield part, times.reshape(count, queries)
 
 
 def settled_differences(first: npt.ArrayLike, second: npt.ArrayLike, error: float) -> Floats:

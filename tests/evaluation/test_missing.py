@@ -15,8 +15,10 @@ from evaluation.scoring.missing import (
     least_difference,
     lowest_mean,
     mean_range,
+    range_with_queries,
     score_range,
 )
+from evaluation.scoring.significance import bootstrap_intervals
 
 METRICS = {
     "AP": metrics.average_precision_at_k,
@@ -91,10 +93,48 @@ def test_the_mean_s_range_is_that_of_all_completions_of_all_queries(key):
             for parts in product(*(toy.completions(4) for toy in queries))
             if sum(map(len, parts)) <= 4
         ]
-        low, high, scores = mean_range(tables, 4)
-        assert (low, high) == pytest.approx((min(means), max(means)), abs=1e-12)
-        assert scores.mean(axis=1) == pytest.approx((low, high), abs=1e-12)
-        assert lowest_mean(tables[:, 0], 4)[1].sum() <= 4
+        assert mean_range(tables, 4) == pytest.approx((min(means), max(means)), abs=1e-12)
+
+
+def test_an_interval_by_both_doubts_holds_that_of_a_completion_with_a_higher_mean():
+    measure, none = parse_measure("R@1"), np.zeros(1, np.bool_)
+    queries = [FirstImages(np.arange(1), ~none, none, total, 1) for total in (1, 2)]
+    tables = np.stack([score_range(first, measure, 1) for first in queries])
+    # The mean is lowest with (1/2, 1/2), and the low end with (1, 1/3).
+    assert mean_range(tables, 1) == (0.5, 0.75)
+    assert range_with_queries(tables, 1) == pytest.approx((1 / 3, 1))
+
+
+@pytest.mark.parametrize("key", MEASURES)
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_an_interval_by_both_doubts_holds_those_of_all_completions(key, most):
+    measure = parse_measure(key)
+    wider, by_themselves = [], []
+    for seed in range(8):
+        queries = toys(7, seed)
+        tables = np.stack([score_range(toy.first(0, 4), measure, most) for toy in queries])
+        scores = [
+            [toy.score(0, measure, part) for toy, part in zip(queries, parts, strict=True)]
+            for parts in shared_completions(queries, most)
+        ]
+        spans = bootstrap_intervals(scores)
+        low, high = range_with_queries(tables, most)
+        assert low <= spans[:, 0].min() + 1e-12
+        assert high >= spans[:, 1].max() - 1e-12
+        wider.append(high - low - (spans[:, 1].max() - spans[:, 0].min()))
+        alone = bootstrap_intervals(tables[:, :, -1].T)
+        by_themselves.append(alone[1, 1] - alone[0, 0] - (high - low))
+    # Not much wider, and narrower than if every query could lack all of them.
+    assert np.mean(wider) < (0.04 if most else 1e-12)
+    assert min(by_themselves) >= -1e-12
+    assert max(by_themselves) > (0.02 if most == 2 else -1)
+
+
+def shared_completions(queries, most):
+    """For each set of at most `most` missing images of all queries, those of each query."""
+    possible = [(n, image) for n, toy in enumerate(queries) for image in toy.possible.tolist()]
+    for chosen in chain.from_iterable(combinations(possible, size) for size in range(most + 1)):
+        yield [[image for n, image in chosen if n == number] for number in range(len(queries))]
 
 
 @pytest.mark.parametrize("key", MEASURES)
