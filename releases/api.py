@@ -23,7 +23,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from core.access import Role, require_evaluator, require_role
+from core.access import Role, at_least, require_evaluator, require_role
 from core.api.fields import IdField, TextField, TruthField
 from core.api.parameters import parameters
 from labeling.lifecycle.serializers import BenchmarkField, BenchmarkSerializer
@@ -31,6 +31,7 @@ from releases import selectors
 from releases.access import labels_visible_to
 from releases.downloads import archive_response, file_response
 from releases.making import services
+from releases.making.labels import images_to_audit
 from releases.models import Release
 from retrieval.corpus.models import Image
 
@@ -82,6 +83,11 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
     positives = serializers.SerializerMethodField(
         help_text="relevant pairs; null where the labels of the test split are hidden from you"
     )
+    images_to_audit = serializers.SerializerMethodField(
+        help_text="drawn images of its completed queries that wait for a judgment before it is "
+        "made: with any, its certificate states no recall; null once it is made, and for others "
+        "than admins"
+    )
     judgments = serializers.SerializerMethodField(
         help_text="single judgments; null where an imported benchmark has none, and where the "
         "labels of the test split are hidden from you"
@@ -112,6 +118,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
             "board_closed_at",
             "val_queries",
             "test_queries",
+            "images_to_audit",
             "positives",
             "judgments",
             "files",
@@ -122,6 +129,13 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
     def get_error(self, release: Release) -> str:
         """Why it could not be made; else empty."""
         return selectors.release_error(release)
+
+    def get_images_to_audit(self, release: Release) -> int | None:
+        """How many images wait for a judgment while it is made, for admins."""
+        made = release.files_ready or release.origin != Release.Origin.MADE
+        if made or not at_least(self.context["request"].user, Role.ADMIN):
+            return None
+        return images_to_audit(release.benchmark)
 
     def get_positives(self, release: Release) -> int | None:
         """How many relevant pairs, as far as the user may know."""

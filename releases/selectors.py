@@ -28,7 +28,7 @@ from releases.formats.certificates import (
 from releases.formats.huggingface import REFUSED_FILE
 from releases.formats.registry import all_formats
 from releases.models import Release
-from releases.snapshot.release_certificate import ReleaseCertificate
+from releases.snapshot.release_certificate import ReleaseCertificate, waiting_images
 from releases.snapshot.snapshot import Snapshot
 from retrieval.corpus.models import Image
 
@@ -199,9 +199,10 @@ def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:
 def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | None:
     """The release's own certificate, that of the validation split where the user may not see the
     test labels; None where there is none. It has the members of `ReleaseCertificate`, the recall
-    and the confidence in percent, rounded down, and `complete`.
+    and the confidence in percent, rounded down, `complete`, and `waiting`, see `waiting_images`.
     """
-    certificate = release_certificate_read(release, whole=labels_visible_to(user, release, "test"))
+    whole = labels_visible_to(user, release, "test")
+    certificate = release_certificate_read(release, whole=whole)
     if certificate is None or not file_visible_to(user, release, Access.OPEN):
         return None
     percents = {
@@ -212,7 +213,17 @@ def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | Non
         )
         if value is not None
     }
-    return asdict(certificate) | percents | {"complete": certificate.complete}
+    waiting = images_to_audit(release, certificate, whole=whole)
+    return asdict(certificate) | percents | {"complete": certificate.complete, "waiting": waiting}
+
+
+def images_to_audit(release: Release, certificate: ReleaseCertificate, *, whole: bool) -> int:
+    """How many drawn images of a release, or of its validation split, `waiting_images` counts; 0
+    where the snapshot is lost."""
+    snapshot = Snapshot(release.snapshot_directory)
+    if not certificate.not_judged or not snapshot.directory.is_dir():
+        return 0
+    return waiting_images(snapshot if whole else snapshot.open)
 
 
 def release_certificate_read(release: Release, *, whole: bool) -> ReleaseCertificate | None:

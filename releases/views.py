@@ -48,6 +48,7 @@ def releases_page(request: HttpRequest) -> HttpResponse:
             for release in selectors.releases().defer(*selectors.LONG_FIELDS)
         ],
         "complete": labels.complete_queries().count(),
+        "to_audit": labels.to_audit_by_benchmark() if at_least(request.user, Role.ADMIN) else (),
         "benchmarks": benchmarks_shown(request.user),
         "names": selectors.release_names(),
         "form": form,

@@ -35,7 +35,7 @@ from evaluation.scoring.missing import (
 )
 from evaluation.scoring.run_files import Ranking
 from releases.models import Release
-from releases.selectors import release_certificate_read
+from releases.selectors import images_to_audit, release_certificate_read
 from releases.snapshot.release_certificate import possible_images
 from releases.snapshot.snapshot import Snapshot
 
@@ -50,6 +50,9 @@ class Unknown:
     most: int
     """How many relevant images, of all queries together."""
     confidence: float
+    waiting: int
+    """How many drawn images waited for a judgment when the release was made: with any, it isn't
+    audited yet, and nothing is said of `most`."""
     images: Mapping[int, Ids]
     """By query id those that may be relevant though no label says so, of every query that the
     certificate covers."""
@@ -91,13 +94,25 @@ def _read(release: Release, whole: bool) -> Unknown | None:
         return None
     snapshot = Snapshot(release.snapshot_directory)
     images = possible_images(snapshot if whole else snapshot.open, certificate)
-    return Unknown(certificate.unknown_at_most, certificate.confidence, images)
+    waiting = images_to_audit(release, certificate, whole=whole)
+    return Unknown(certificate.unknown_at_most, certificate.confidence, waiting, images)
 
 
 def missing_on(board: Board, runs: BoardRuns, key: str) -> Unknown | None:
     """What labels may miss where means over a board's queries have ranges; else None. They have
-    none in re-ranking, where images without a judgment count as not relevant by definition, and
-    with gains, which a certificate doesn't bound."""
+    none in re-ranking, where images without a judgment count as not relevant by definition, with
+    gains, which a certificate doesn't bound, and before the release is audited."""
+    found = _bounded_on(board, runs, key)
+    return None if found is None or found.waiting else found
+
+
+def waiting_on(board: Board, runs: BoardRuns, key: str) -> int:
+    """How many drawn images wait for a judgment, where means would have ranges without them."""
+    found = _bounded_on(board, runs, key)
+    return found.waiting if found else 0
+
+
+def _bounded_on(board: Board, runs: BoardRuns, key: str) -> Unknown | None:
     if runs.task != Run.Task.FULL or board.summary is not None or not ranged(runs.release, [key]):
         return None
     found = unknown(runs.release, board.split)

@@ -200,12 +200,15 @@ def missing_rows(
 
 def query_ranges(run: Run, release: Release, query_id: int) -> dict[str, Any]:
     """The context of how far what the query's own certificate leaves open could move the run's
-    scores there; empty where nothing is bounded."""
+    scores there; empty where nothing is bounded. With images that wait to be audited it has their
+    number alone."""
     snapshot = Snapshot(release.snapshot_directory)
     known = certificate_of(snapshot, query_id) if run.task == Run.Task.FULL else None
     if known is None or run.kind == Run.Kind.RANDOM:
         return {}
     certificate, images = known
+    if certificate.waiting:
+        return {"to_audit": certificate.waiting}
     ranking, possible = rankings_on(run, release).get(query_id), np.array(images, np.int64)
     ranges = []
     for measure in certified.ranged(release, RANGED):

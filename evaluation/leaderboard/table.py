@@ -109,6 +109,8 @@ class Table:
     queries: int
     unknown: Unknown | None
     """What labels may miss, by which means of the chosen measure have ranges; None without any."""
+    to_audit: int
+    """How many images wait for a judgment before there are ranges; 0 where there will be none."""
     bounds: Table | None = None
     """The table of the best possible re-ranks, which compete with no run, with the same columns and
     order. None without any."""
@@ -211,6 +213,7 @@ def leaderboard_table(choice: Choice, runs: BoardRuns, beside: Release | None = 
         families=_families(competing) if choice.under else (tuple(competing),),
         queries=len(board.queries),
         unknown=certified.missing_on(board, runs, choice.measure),
+        to_audit=certified.waiting_on(board, runs, choice.measure),
     )
     if not bounds:
         return table

@@ -44,7 +44,11 @@ from releases.snapshot.figures import (
     seconds_by,
 )
 from releases.snapshot.licenses import UNKNOWN, License, license_of
-from releases.snapshot.release_certificate import ReleaseCertificate, release_certificate
+from releases.snapshot.release_certificate import (
+    ReleaseCertificate,
+    release_certificate,
+    waiting_images,
+)
 from releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
 
 DATASHEET_FILE: Final = "DATASHEET.md"
@@ -68,6 +72,10 @@ class LabelFacts:
     """The single judgments."""
 
     judgments: int
+    annotators: int
+    """People with a judgment that isn't a correction of a label in review."""
+    correctors: int
+    """People whose judgments all are."""
     unsure: int
     seconds: Spread | None
     """Of the judgments whose time is known."""
@@ -76,6 +84,8 @@ class LabelFacts:
     """Number of each person, their judgments whose time is known, and the seconds of these."""
     per_query: Spread | None
     """Of the seconds of each query."""
+    timed_queries: int
+    """How many queries that is over."""
     sources: list[tuple[str, int]]
     """Most judgments first."""
     votes: Counter[int]
@@ -116,6 +126,14 @@ class AuditFacts:
     """Of these, whose pool holds all images of the filter."""
     recall: Spread | None
     """Of the bounds in percent, over the queries with anything found."""
+    recall_of_judged: Spread | None
+    """The same without the queries in which images wait for a judgment."""
+    stated: int
+    """How many queries that is over."""
+    unfinished: int
+    """Queries in which images wait."""
+    waiting: int
+    """How many images these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +173,8 @@ class Facts:
     """None where none of the labeled queries was audited."""
     release_audits: ReleaseCertificate | None
     """The release's own certificate, of the labeled queries; None where there is none."""
+    waiting: int
+    """How many of its drawn images wait for a judgment."""
     names = SPLIT_NAMES
 
     @property
@@ -244,6 +264,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
         images=image_facts(snapshot),
         audits=audit_facts(snapshot),
         release_audits=release_certificate(snapshot),
+        waiting=waiting_images(snapshot),
     )
 
 
@@ -271,17 +292,29 @@ def label_facts(snapshot: Snapshot) -> LabelFacts:
     timed = judging_seconds(snapshot)
     per_query = [seconds for *_, seconds in seconds_by(snapshot, "query_id")]
     votes = snapshot.table("pairs", ["votes"])["votes"]
+    [(annotators, correctors)] = snapshot.sql(
+        _PEOPLE, correction=str(JudgmentSource.CORRECTION)
+    ).fetchall()
     return LabelFacts(
         judgments=relevances.total(),
+        annotators=annotators,
+        correctors=correctors,
         unsure=relevances["unsure"],
         seconds=Spread.of(timed),
         timed=len(timed),
         people=seconds_by(snapshot, "annotator"),
         per_query=Spread.of(np.array(per_query)),
+        timed_queries=len(per_query),
         sources=sorted(sources.items(), key=lambda item: (-item[1], item[0])),
         votes=_counts(votes),
         agreement=release_reliability(snapshot),
     )
+
+
+_PEOPLE: Final = """
+SELECT count(*) FILTER (judges), count(*) FILTER (NOT judges)
+  FROM (SELECT bool_or(source <> $correction) AS judges FROM judgments GROUP BY annotator)
+"""
 
 
 def list_facts(snapshot: Snapshot) -> ListFacts:
@@ -312,12 +345,20 @@ def audit_facts(snapshot: Snapshot) -> AuditFacts | None:
     made = list(certificates(snapshot))
     if not made:
         return None
-    recalls = [certificate.recall_at_least for certificate in made]
-    bounds = [100 * recall for recall in recalls if recall is not None]
+    bounds = [
+        (100 * each.recall_at_least, each.waiting)
+        for each in made
+        if each.recall_at_least is not None
+    ]
+    of_judged = [bound for bound, waiting in bounds if not waiting]
     return AuditFacts(
         queries=len(made),
         whole=sum(certificate.whole for certificate in made),
-        recall=Spread.of(np.array(bounds)),
+        recall=Spread.of(np.array([bound for bound, _ in bounds])),
+        recall_of_judged=Spread.of(np.array(of_judged)),
+        stated=len(of_judged),
+        unfinished=sum(certificate.waiting > 0 for certificate in made),
+        waiting=sum(certificate.waiting for certificate in made),
     )
 
 

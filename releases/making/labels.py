@@ -9,6 +9,7 @@ from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
 from labeling.candidates.models import Candidate
 from labeling.candidates.pools import model_ranks
+from labeling.judging.blind import RELEASE_AUDIT, waiting_for_anybody
 from labeling.judging.consensus import Vote
 from labeling.judging.models import Judgment
 from labeling.queries.categories import supercategory_of
@@ -34,6 +35,22 @@ def complete_queries(benchmark: Benchmark | None = None) -> QuerySet[Query]:
     complete = Query.objects.filter(state=Query.State.COMPLETE, benchmark__screening=False)
     queries = complete.order_by("query_id")
     return queries.filter(benchmark=benchmark) if benchmark else queries
+
+
+def images_to_audit(benchmark: Benchmark | None = None) -> int:
+    """How many images that were drawn from `complete_queries` for a release's certificate wait for
+    a judgment: a release made now would say that it isn't audited yet, and state no recall."""
+    waiting = waiting_for_anybody().filter(kind=RELEASE_AUDIT.name)
+    return waiting.filter(query__in=complete_queries(benchmark).order_by().values("pk")).count()
+
+
+def to_audit_by_benchmark() -> list[tuple[Benchmark, int]]:
+    """The benchmarks in which any of `images_to_audit` wait, with how many, by name."""
+    counts = [
+        (benchmark, images_to_audit(benchmark))
+        for benchmark in Benchmark.objects.filter(screening=False).order_by("name")
+    ]
+    return [(benchmark, count) for benchmark, count in counts if count]
 
 
 def graded_query_ids(benchmark: Benchmark | None = None) -> set[int]:

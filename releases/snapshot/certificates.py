@@ -31,6 +31,9 @@ class QueryCertificate:
     one."""
     found: int
     """Relevant images of the pool in the release."""
+    waiting: int
+    """Images that its rounds displayed and that nobody has judged: with any, the audit isn't done,
+    and a recall by it means nothing."""
     missing_at_most: int
     recall_at_least: float | None
     """None where nothing is found."""
@@ -83,6 +86,7 @@ def certificate(
         whole=all(drawn_round.whole for drawn_round in rounds),
         rounds=counted,
         found=found,
+        waiting=sum(image.round > 0 and not (image.label or image.withdrawn) for image in pool),
         missing_at_most=missing_at_most(in_order, found=found, confidence=confidence),
         recall_at_least=recall_at_least(in_order, found=found, confidence=confidence),
     )

@@ -93,6 +93,20 @@ class ReleaseCertificate:
         return left if left >= 0 else None
 
 
+def waiting_images(snapshot: Snapshot) -> int:
+    """How many images that were drawn from released queries still waited for a judgment when the
+    release was made: with any, the audit isn't done, and a recall by it means nothing. Draws that
+    nobody can judge any more, of withdrawn images or rejected queries, aren't among them.
+    """
+    if not snapshot.has_table("audited"):
+        return 0
+    [(waiting,)] = snapshot.sql(
+        "SELECT count(*) FROM audited JOIN queries USING (query_id) "
+        "WHERE drawn AND label = '' AND NOT withdrawn"
+    ).fetchall()
+    return int(waiting)
+
+
 def possible_images(
     snapshot: Snapshot, certificate: ReleaseCertificate
 ) -> dict[int, npt.NDArray[np.int64]]:

@@ -64,7 +64,7 @@ HEADER_FILE: Final = "release.json"
 #: The folder of the snapshot without labels of the test split, beside that of the whole one.
 OPEN_FOLDER: Final = "snapshot_open"
 #: Written in each header, so that a later form can be distinguished from this one.
-FORMATS_VERSION: Final = 3
+FORMATS_VERSION: Final = 4
 ROWS_AT_A_TIME: Final = 20_000
 
 Row = TypeVar("Row")

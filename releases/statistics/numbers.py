@@ -20,7 +20,7 @@ from releases.snapshot.manifest import counts_of
 from releases.snapshot.snapshot import Snapshot
 
 #: The version of the numbers' form; numbers stored in another form are computed again.
-FORM: Final = 4
+FORM: Final = 5
 #: Lower ends of the bins of images per query; the last is open.
 COUNT_EDGES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 #: Seconds; lower ends, the last open.
@@ -111,7 +111,7 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         "relevant": counts.positives,
         "images": counts.images,
         "judgments": counts.judgments if known else None,
-        "annotators": header.annotators if known else None,
+        "annotators": _judges(snapshot) if known else None,
         "labeled": summary(per_query["judged"], COUNT_EDGES) if header.negatives_known else None,
         "relevant_per_query": summary(per_query["relevant"], COUNT_EDGES),
         "categories": grouped(snapshot.queries.values(), "supercategory", "category"),
@@ -159,6 +159,12 @@ def _ranks(snapshot: Snapshot) -> Numbers:
     lines = snapshot.sql(_SHARES, ranks=RANKS).fetchall()
     names = ("name", "queries", "shares")
     return {"at": list(RANKS), "lines": [dict(zip(names, line, strict=True)) for line in lines]}
+
+
+def _judges(snapshot: Snapshot) -> int:
+    """How many people made the judgments, of the validation queries alone in an open snapshot."""
+    [(people,)] = snapshot.sql("SELECT count(DISTINCT annotator) FROM judgments").fetchall()
+    return int(people)
 
 
 def _agreement(snapshot: Snapshot) -> Numbers:

@@ -108,19 +108,20 @@ def _relevant(numbers: Numbers) -> Section:
 
 
 def _seconds(summary: Numbers | None) -> Section:
-    title = "Seconds per label"
+    title = "Seconds per judgment"
     if summary is None:
         return Section("seconds", title, "No judgment of this release has a time.")
     says = (
-        f"Half of the labels took {number(summary['median'])} seconds or less, and the mean is "
-        f"{number(summary['mean'])}; all together took {number(summary['total'] / 3600)} hours."
+        f"Half of the judgments whose time is known took {number(summary['median'])} seconds or "
+        f"less, and the mean is {number(summary['mean'])}; all together took "
+        f"{number(summary['total'] / 3600)} hours."
     )
     return Section(
         key="seconds",
         title=title,
         says=says,
-        chart=histogram(summary, x="seconds, from", y="labels", label=f"{title}. {says}"),
-        headings=["Time", "Labels"],
+        chart=histogram(summary, x="seconds, from", y="judgments", label=f"{title}. {says}"),
+        headings=["Time", "Judgments"],
         rows=[
             [_bin_name(low, high, "seconds", whole=False), f"{count:,}"]
             for low, high, count in summary["bins"]
@@ -301,7 +302,7 @@ def _grades(bins: list[list[int | None]]) -> Section:
     counts = [[count or 0 for count in row] for _, _, *row in bins]
     totals = [sum(column) for column in zip(*counts, strict=True)]
     says = (
-        "Of the pairs with grades "
+        "Of the judged pairs of queries that ask for grades "
         + ", ".join(
             f"{_percent(count / sum(totals))} are {name.lower()}"
             for name, count in zip(GRADES.values(), totals, strict=True)

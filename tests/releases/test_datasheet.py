@@ -1,20 +1,32 @@
 """The datasheet: its figures, and what it leaves to people."""
 
+import dataclasses
+import hashlib
 import re
 
 import pytest
 
 from releases.formats.base import Access
 from releases.formats.datasheet import write
-from releases.snapshot.snapshot import Snapshot
+from releases.snapshot.snapshot import (
+    AuditedImage,
+    DrawnRound,
+    PoolImage,
+    ReleasedAudit,
+    Snapshot,
+)
 from tests.releases.snapshots import (
     empty_snapshot,
     format_files,
     header,
     image,
+    judgment,
     pair,
     query,
+    toy_fixed,
+    toy_images,
     toy_judgments,
+    toy_pairs,
     toy_queries,
     toy_snapshot,
     write_snapshot,
@@ -23,9 +35,10 @@ from tests.releases.snapshots import (
 pytestmark = pytest.mark.pure
 
 
-def sheet(snapshot, directory):
-    """The datasheet's answers by question."""
-    (file,) = format_files(write, snapshot, directory)
+def sheet(snapshot, directory, *, several=False):
+    """The datasheet's answers by question; `several`: it isn't the only file."""
+    file, *others = format_files(write, snapshot, directory)
+    assert bool(others) == several
     assert (file.name, file.access) == ("DATASHEET.md", Access.OPEN)
     text = (directory / file.name).read_text(encoding="utf-8")
     parts = re.split(r"^\*\*(.+?)\*\*$", re.sub(r"^## .*$", "", text, flags=re.M), flags=re.M)
@@ -197,3 +210,121 @@ def test_what_was_left_open_is_counted_and_listed_with_its_reason(tmp_path):
     text = (tmp_path / "DATASHEET.md").read_text()
     assert "2 of 3 (66.7 %) queries were completed with something left open" in text
     assert "Eight" not in text
+
+
+def rich_snapshot(directory, **values):
+    """The toy release with something left open in both splits, a reviewer who only corrected, and
+    audits of queries 3, 8 and, of which nothing is released, 55: of the first two an image waits.
+    """
+    left = {3: "2 images wait for a second opinion.", 8: "The stop rule isn't met."}
+    queries = [
+        dataclasses.replace(one, left_open=left[one.query_id], completion_reason="Enough.")
+        if one.query_id in left
+        else one
+        for one in toy_queries()
+    ]
+    corrections = [
+        judgment(query_id, image_id, annotator=3, source="correction", seconds=0.0)
+        for query_id, image_id in ((3, 1), (8, 1))
+    ]
+    judgments = sorted(
+        [*toy_judgments(), *corrections], key=lambda row: (row.query_id, row.image_id)
+    )
+    audited = [
+        AuditedImage(query_id, image_id, audit=1, drawn=image_id > 9, label="", withdrawn=False)
+        for query_id in (3, 8, 55)
+        for image_id in (9, 10)
+    ]
+    splits = {3: "val", 8: "test", 55: "val"}
+    audits = [
+        ReleasedAudit(query_id, 1, split, "00" * 32, 0.1, query_id != 55, unjudged=2, found=0)
+        for query_id, split in splits.items()
+    ]
+    pools = [
+        PoolImage(query_id, image_id, image_id, label, False, drawable, drawn, drawn)
+        for query_id in (3, 21)
+        for image_id, label, drawable, drawn in (
+            (1, "relevant", 0, 0),
+            (2, "" if query_id == 3 else "not_relevant", 1, 1),
+        )
+    ]
+    return write_snapshot(
+        directory,
+        header=header(annotators=3, **values),
+        queries=queries,
+        pairs=toy_pairs(),
+        judgments=judgments,
+        images=toy_images(),
+        fixed=toy_fixed(),
+        rounds=[DrawnRound(query_id, 1, "00" * 32, True) for query_id in (3, 21)],
+        pools=pools,
+        release_audits=audits,
+        audited=audited,
+    )
+
+
+@pytest.mark.parametrize(
+    ("test_labels", "checksum"),
+    [
+        ("public", "425e35936fc8bf27b97af7d526448b0f00b75eccf1ad1c0330e1c8a200767eb0"),
+        ("hidden", "d74d933c7eab186aa730ecd44661351cafe0bf938d83be5c3c6385aaa3387f82"),
+    ],
+)
+def test_an_earlier_release_keeps_its_datasheet(tmp_path, test_labels, checksum):
+    snapshot = rich_snapshot(tmp_path / "snapshot", formats=3, test_labels=test_labels)
+    format_files(write, snapshot, tmp_path)
+    assert hashlib.sha256((tmp_path / "DATASHEET.md").read_bytes()).hexdigest() == checksum
+
+
+def test_with_hidden_labels_every_count_names_the_queries_that_it_is_of(tmp_path):
+    answers = sheet(rich_snapshot(tmp_path / "whole", test_labels="hidden"), tmp_path, several=True)
+    totals = cells(answer(answers, "How many instances"))
+    assert totals["queries"] == ["2", "3", "5"]
+    assert totals["validation queries without a relevant image"] == ["0"]
+    limits = answer(answers, "errors, sources of noise")
+    assert "- 1 of 2 (50.0 %) validation queries were labeled without a species filter" in limits
+    assert "- 2 of 2 (100.0 %) candidate lists of validation queries were cut off" in limits
+    assert "- 3 of 10 (30.0 %) images of the fixed lists of validation queries" in limits
+    left = next(line for line in limits.splitlines() if "left open" in line)
+    assert left.startswith("- 1 of 2 (50.0 %) validation queries")
+    assert left.endswith("left\\_open\\_val.csv says what and why.")
+    assert "Random audits bound what was missed in 2 of 2 (100.0 %) validation queries" in limits
+    assert "certificates\\_val.csv has the counts" in limits
+    assert "| model | candidates asked for | queries of both splits |" in answer(
+        answers, "mechanisms"
+    )
+    assert "Validation queries with a species filter: 1 of 2" in answer(answers, "sampling str")
+    # The second annotator judged test queries alone.
+    assert answer(answers, "Who was involved").startswith(
+        "1 annotator judged validation queries; 1 more person only corrected labels in review."
+    )
+    raw = answer(answers, '"raw" data')
+    assert raw == "Every single judgment of validation queries (8) is in judgments\\_val.csv."
+
+
+def test_a_reviewer_who_only_corrected_is_no_annotator(tmp_path):
+    answers = sheet(rich_snapshot(tmp_path / "whole"), tmp_path, several=True)
+    assert answer(answers, "Who was involved").startswith(
+        "2 annotators judged; 1 more person only corrected labels in review."
+    )
+
+
+def test_what_was_left_open_may_be_any_of_its_reasons(tmp_path):
+    answers = sheet(rich_snapshot(tmp_path / "whole"), tmp_path, several=True)
+    limits = answer(answers, "errors, sources of noise")
+    assert "2 of 5 (40.0 %) queries were completed with something left open" in limits
+    assert "or images that waited in an audit or for a second opinion. left\\_open.csv" in limits
+
+
+def test_before_an_audit_is_done_it_says_so_instead_of_a_recall(tmp_path):
+    limits = answer(
+        sheet(rich_snapshot(tmp_path / "whole"), tmp_path, several=True), "errors, sources of noise"
+    )
+    queries, release = (part for part in limits.split("\n\n") if "audit" in part and part[0] != "-")
+    assert "Not audited yet: 1 image waits for a judgment in 1 of 2 (50.0 %) of them" in queries
+    # Of the other query everything is known.
+    assert "recall is at least 100 % in the 1 query without such images" in queries
+    assert "all of them judged" not in queries
+    # Of the query that isn't released nobody can judge the third.
+    assert "Not audited yet: 2 images wait for a judgment, so no recall is stated." in release
+    assert "recall over" not in release

@@ -227,4 +227,4 @@ def test_every_chart_has_words_and_figures(tmp_path: Path) -> None:
     assert drawn["relevant"].rows == [["1 images", "1"], ["2 to 4 images", "1"]]
     assert drawn["map"].rows == [["48° N to 51° N", "3° W to 0° E", "2"]]
     assert drawn["agreement"].rows[1] == ["not relevant and relevant", "1"]
-    assert "Half of the labels took 4 seconds" in drawn["seconds"].says
+    assert "Half of the judgments whose time is known took 4 seconds" in drawn["seconds"].says

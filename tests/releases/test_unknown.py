@@ -78,7 +78,7 @@ def test_pages_and_the_datasheet_say_so(release: Release, world: World) -> None:
     client = world.client("admin")
     page = client.get(f"/releases/{release.pk}/").content.decode()
     assert '<dt>judgments</dt><dd class="unknown">not known</dd>' in page
-    assert '<dt>annotators</dt><dd class="unknown">not known</dd>' in page
+    assert '<dt>people who judged</dt><dd class="unknown">not known</dd>' in page
     assert "judgments not known" in page
     assert '<span class="muted">not known</span>' in client.get("/releases/").content.decode()
     page = client.get(f"/releases/{release.pk}/statistics/").content.decode()

@@ -9,11 +9,14 @@ from django.core.management.base import CommandError, CommandParser
 from core.commands import ServiceCommand
 from core.files import open_as_callers
 from labeling.queries.benchmarks import benchmark_named
+from labeling.queries.models import Benchmark
+from releases.formats.writing import counted
+from releases.making.labels import images_to_audit
 from releases.making.progress import Step
 from releases.making.services import release_export
 from releases.management.arguments import RELEASE_HELP
 from releases.models import Release
-from releases.selectors import UnknownRelease
+from releases.selectors import UnknownRelease, release_find
 
 
 class Command(ServiceCommand):
@@ -84,6 +87,9 @@ class Command(ServiceCommand):
             chosen["test_halves"] = True
         if options["pay_per_hour"]:
             chosen["pay_per_hour"] = options["pay_per_hour"]
+        benchmark = benchmark_named(options["benchmark"]) if options["benchmark"] else None
+        if options["new"]:
+            self._say_what_waits(options["name"], benchmark)
         try:
             release = release_export(
                 name=options["name"],
@@ -91,7 +97,7 @@ class Command(ServiceCommand):
                 replace=options["force"],
                 new=options["new"],
                 options=chosen,
-                benchmark=benchmark_named(options["benchmark"]) if options["benchmark"] else None,
+                benchmark=benchmark,
                 report=self._report(),
             )
         except UnknownRelease as error:
@@ -112,6 +118,17 @@ class Command(ServiceCommand):
             self.stderr.write("No query is complete, so the files hold only their headers.")
         for entry in release.file_list:
             self.stdout.write(f"{entry['sha256']}  {entry['name']}")
+
+    def _say_what_waits(self, name: str, benchmark: Benchmark | None) -> None:
+        """Say it before the release is made, where its certificate would state nothing."""
+        earlier = release_find(name=name)
+        waiting = images_to_audit(benchmark or (earlier.benchmark if earlier else None))
+        if waiting:
+            self.stderr.write(
+                f"{counted(waiting, 'image', 'images')} drawn for the certificate "
+                f"{'waits' if waiting == 1 else 'wait'} for a judgment: the release says “not "
+                "audited yet” and states no recall."
+            )
 
     def _report(self) -> Any:
         """Says each step once, when it begins."""
