@@ -7,7 +7,8 @@ query that has no relevant image left isn't scored.
 
 Sources: Zobel 1998, "How reliable are the results of large-scale information retrieval
 experiments?", for leaving one contributor out; Chun et al. 2022, "ECCV Caption", appendix E, for
-the bias.
+the bias, there in R-precision and in what it calls Recall@1: hit@1 here, since its indicator is
+whether the first item is a positive.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether measures, or releases, put runs in the same order.
 
 Source: Chun et al. 2022, "ECCV Caption", section 5 and table 5, which asks whether metrics rank
-methods alike.
+methods alike. Its R@k is hit@k here (`Success@k`); R@k here is recall.
 """
 
 from __future__ import annotations

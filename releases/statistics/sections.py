@@ -269,7 +269,7 @@ def _agreement(numbers: Numbers | None) -> Section:
 
 def _people(bins: list[list[int]]) -> Section:
     people, judgments, approved = (sum(column) for column in list(zip(*bins, strict=True))[2:])
-    title = "Annotators"
+    title = "People who judged"
     says = (
         f"{counted(people, 'person', 'people')} made {judgments:,} judgments on pairs "
         f"that two people or more judged. {approved:,} agree with the label and are approved, "

@@ -15,6 +15,8 @@ from evaluation.leaderboard.export import export as board_export
 from evaluation.leaderboard.selectors import board_runs
 from evaluation.runs.models import Run
 from evaluation.runs.services import run_publish
+from labeling.audits.services import audit_draw
+from labeling.judging.models import BlindItem
 from labeling.queries.models import Query
 from releases.models import Release
 from releases.snapshot.certificates import certificate_of, certificates
@@ -142,6 +144,40 @@ def test_a_run_stays_ahead_of_all_that_share_a_place_or_says_nothing(
     assert rows[labeled.pk].ahead_of is None
     pair = client.get(f"/runs/compare/?a={behind.pk}&b={other.pk}").content.decode()
     assert "neither run is ahead: their means are equal" in pair
+
+
+def test_before_the_audit_is_done_there_are_no_ranges_and_pages_say_why(
+    corpus: None, export: Any, annotator: Any, reviewer: Any
+) -> None:
+    made = handed_in(1, annotator, split="test")
+    complete(made, reviewer)
+    waiting = BlindItem.objects.count()
+    export(test_labels="public")
+    release = Release.objects.get()
+    run = run_publish(run=scored_run(release, {1: RELEVANT}, name="run"))
+    page = client_of(reviewer).get(f"/releases/{release.pk}/leaderboard/")
+    assert page.context["table"].rows[0].figures[0].missing == ""
+    note = " ".join(page.content.decode().split())
+    assert f"isn’t audited yet: {waiting} drawn images wait for a judgment" in note
+    assert "“Labels”: the range" not in note
+    assert "labels may miss:" not in client_of(reviewer).get(f"/runs/{run.pk}/").content.decode()
+    task = json.loads(board_export(release, "json"))["tasks"]["full"]
+    assert task["missing_labels"] == {}
+
+
+def test_a_query_whose_audit_is_not_done_has_no_ranges(
+    corpus: None, export: Any, annotator: Any, reviewer: Any
+) -> None:
+    made = audited(1, annotator, split="test")
+    drawn(made, annotator, *["not_relevant"] * 3)
+    audit_draw(query=made, annotator=annotator, count=2)
+    completed(made, annotator)
+    export(test_labels="public")
+    release = Release.objects.get()
+    run = run_publish(run=scored_run(release, {1: RELEVANT}, name="run"))
+    page = client_of(reviewer).get(f"/runs/{run.pk}/queries/1/")
+    assert "ranges" not in page.context
+    assert "isn’t audited yet: 2 drawn images wait for a judgment" in page.content.decode()
 
 
 def test_the_page_of_a_query_has_the_ranges_by_its_own_certificate(

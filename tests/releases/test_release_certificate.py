@@ -19,13 +19,14 @@ from labeling.judging.blind import RELEASE_AUDIT
 from labeling.judging.models import BlindItem
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
+from releases.making.labels import images_to_audit
 from releases.making.services import release_export, release_verify
 from releases.models import Release
 from releases.snapshot.release_certificate import LEAST_SEEDS, possible_images, release_certificate
 from releases.snapshot.snapshot import AuditedImage, ReleasedAudit, Seed, Snapshot
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
-from tests.conftest import client_of
+from tests.conftest import api_of, client_of
 from tests.labeling.judging import item, judge, record
 from tests.releases.snapshots import header, image, judgment, pair, query, write_snapshot
 from tests.releases.test_verify_release import run
@@ -145,7 +146,7 @@ class TestMaking:
         assert release_verify(release=Release.objects.get()) == []
         sheet = (files / "DATASHEET.md").read_text(encoding="utf-8")
         recall = val["recall_at_least"]
-        assert f"1 query together is at least {int(1000 * recall) / 10:g} %" in sheet
+        assert f"1 validation query together is at least {int(1000 * recall) / 10:g} %" in sheet
         assert "recognized every relevant image" in sheet
         address = f"/releases/{Release.objects.get().pk}/"
         by_reviewer, by_researcher = (
@@ -193,6 +194,53 @@ class TestMaking:
         both = written(export())
         assert both["hits"] == BlindItem.objects.count()
         assert len(both["keys"]) == 1
+
+    def test_before_its_audit_is_done_a_release_says_so_in_place_of_a_recall(
+        self, corpus: None, annotator: Any, reviewer: Any, admin: Any, tmp_path: Path
+    ) -> None:
+        made, admin_api = handed_in(1, annotator), api_of(admin)
+        complete(made, reviewer)
+        count = BlindItem.objects.count()
+        assert images_to_audit() == images_to_audit(made.benchmark) == count > 1
+        by_admin = client_of(admin)
+        before = " ".join(by_admin.get("/releases/").content.decode().split())
+        assert f"{count} images drawn for the certificate wait for a judgment" in before
+        by_reviewer = client_of(reviewer).get("/releases/").content.decode()
+        assert "drawn for the certificate" not in by_reviewer
+        created = admin_api.post("/api/releases/", {"name": "Later", "rerank_model": ""}).json()
+        assert created["images_to_audit"] == count
+        folder = tmp_path / "export"
+        options = ("--new", "--rerank-model", "", "--test-labels", "public")
+        _, text = run("export_release", "Birds", str(folder), *options)
+        assert f"{count} images drawn for the certificate wait for a judgment" in text
+        release = Release.objects.get(name="Birds")
+        assert admin_api.get(f"/api/releases/{release.pk}/").json()["images_to_audit"] is None
+        # The file keeps its numbers: each image that waits counts as a hit.
+        assert written(folder)["recall_at_least"] < 0.5
+        said = f"Not audited yet: {count} "
+        assert said + "images wait for a judgment" in (folder / "DATASHEET.md").read_text()
+        page = " ".join(by_admin.get(f"/releases/{release.pk}/").content.decode().split())
+        assert said + "drawn images wait for a judgment, so no recall is stated" in page
+        assert "together is at least" not in page
+        assert "not known yet" in page
+        assert release_verify(release=release) == []
+
+    def test_draws_that_nobody_can_judge_do_not_wait(
+        self, corpus: None, annotator: Any, reviewer: Any, export: Callable[..., Path]
+    ) -> None:
+        made, rejected = handed_in(1, annotator), handed_in(2, annotator)
+        audit(made, annotator)
+        blind_show(kind=RELEASE_AUDIT, query=rejected, annotator=annotator, count=100)
+        complete(made, reviewer)
+        query_transition(
+            query=rejected, to_state="rejected", by=reviewer, reason="too_easy", note=NOTE
+        )
+        assert images_to_audit() == 0
+        folder = export(test_labels="public")
+        assert written(folder)["not_judged"] > 0
+        assert "Not audited yet" not in (folder / "DATASHEET.md").read_text()
+        page = client_of(reviewer).get(f"/releases/{Release.objects.get().pk}/")
+        assert "recall over 1 query together is at least" in page.content.decode()
 
     def test_queries_without_an_audit_of_their_list_are_left_out(
         self, corpus: None, annotator: Any, reviewer: Any, export: Callable[..., Path]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from core.geo_grid import CELL
 from releases.formats.datasheet import facts_of
+from releases.snapshot.open_snapshot import OpenSnapshot
 from releases.snapshot.snapshot import Snapshot, SnapshotWriter
 from releases.statistics.drawing import TOTAL_WIDTH
 from releases.statistics.numbers import (
@@ -99,6 +100,19 @@ def test_the_numbers_of_a_small_release(tmp_path: Path) -> None:
     assert numbers["grades"] is None
     [people] = [one for one in sections(numbers) if one.key == "people"]
     assert people.rows == [["1 to 9 judgments", "2", "4", "3", "1", "75.0 %"]]
+
+
+def test_with_hidden_labels_people_are_those_who_judged_validation_queries(tmp_path: Path) -> None:
+    whole = write_snapshot(
+        tmp_path / "whole",
+        header=header(annotators=3, test_labels="hidden"),
+        queries=[query(1, split="val"), query(2)],
+        pairs=[pair(1, 7, True), pair(2, 7, True, votes=2)],
+        judgments=[judgment(1, 7), *(judgment(2, 7, annotator=number) for number in (2, 3))],
+        images=[image(7)],
+    )
+    numbers = [release_statistics(one) for one in (whole, OpenSnapshot(whole))]
+    assert [(one["judgments"], one["annotators"]) for one in numbers] == [(3, 3), (1, 1)]
 
 
 def test_each_statement_reads_the_files_as_they_are(tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from evaluation.scoring.measures import mean_title
+from evaluation.scoring.metrics import HitRanks, recall_at_k, success_at_k
 from evaluation.scoring.significance import tau_b
 from extras.correlations.matrix import correlations, read_scores
+from extras.correlations.selectors import OF_TABLE_5, USUAL
 
 pytestmark = pytest.mark.pure
 
@@ -71,6 +75,17 @@ def test_table_4_of_the_paper_gives_its_table_5():
     assert columns["PMRP"]["VSE∞ (WSL grid)"] == columns["PMRP"]["PCME (CutMix pre-trained)"]
     columns["PMRP"]["VSE∞ (WSL grid)"] += 0.001
     assert wrong() == set()
+
+
+def test_what_the_paper_calls_recall_is_hit_at_k_here():
+    # Its indicator for a caption with two positives, one of them among the first k.
+    ranks, totals = HitRanks.of([[False, True, False]]), np.array([2])
+    assert success_at_k(ranks, 2).tolist() == [1]
+    assert recall_at_k(ranks, totals, 2).tolist() == [0.5]
+    hits = [key for key in OF_TABLE_5 if key.startswith("Success@")]
+    assert [mean_title(key) for key in hits] == ["hit@1", "hit@5", "hit@10"]
+    for usual in USUAL.values():
+        assert {*OF_TABLE_5, "R@5", "R@10"} <= {*usual}
 
 
 def test_a_table_of_scores_is_refused_by_line_and_column():

@@ -30,6 +30,13 @@ def test_between_measures_and_versions(weak, strong, admin, researcher):
     cells = [[cell.text for cell in row] for _, row in heat["rows"]]
     # P@1 of the three: 0.5, 1, 0.5; one tie, so 2 concordant pairs over sqrt(3 * 2).
     assert cells == [["-", "0.82", "1.00"], ["0.82", "-", "0.82"], ["1.00", "0.82", "-"]]
+    # What the paper's Table 5 calls R@k is hit@k; R@k is recall.
+    usual = get(admin, path)
+    assert usual.context["between_measures"]["names"] == [
+        *("mAP@50", "nDCG@50", "MRR@50"),
+        *("hit@1", "hit@5", "hit@10", "Rprec", "mAP@R", "R@1", "R@5", "R@10"),
+    ]
+    assert "What that table calls R@k is hit@k here" in texts(usual)
     versions = context["between_versions"]
     assert versions["names"] == ["v1", "v2"]
     assert versions["rows"][0][1][1].text == "1.00"
