@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations, product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from scipy import stats
 
 from evaluation.leaderboard.board import Board, best_runs, make_board, places, ranks_among, verdicts
 from evaluation.leaderboard.statistics import groups
+from evaluation.leaderboard.table import _few_judged
+from evaluation.runs import rescoring
 from evaluation.scoring import significance
 from evaluation.scoring.bias import PartScores, PoolBias, pool_bias
 from evaluation.scoring.hidden_labels import summarize
@@ -142,6 +145,32 @@ def test_equal_means_stay_equal_where_hidden_labels_round_them():
     assert len({round(mean, 3) for mean in scores.mean(axis=1).tolist()}) == 2
     [mean] = set(summarize({"AP@50": scores}).means["AP@50"].tolist())
     assert mean in (0.467, 0.468)
+
+
+def test_a_run_with_eight_of_ten_judged_everywhere_has_not_few():
+    counts = [[8] * 41, [*[8] * 40, 7], [8] * 41]
+    assert np.mean([0.8] * 41) < 0.8
+    board = board_of(counts, 10, measure="Judged@10")
+    runs = SimpleNamespace(coverage=lambda split: ["Judged@10"])
+    assert _few_judged(SimpleNamespace(split="test"), runs, board) == {2}
+
+
+def test_ranks_in_what_a_version_changes_are_shared_by_equal_means(monkeypatch):
+    pairs = [(query, image, True) for query in (1, 2, 3) for image in range(10)]
+    qrels = Qrels.from_pairs([1, 2, 3], pairs)
+    queries = {query: query_of(query, split="test") for query in (1, 2, 3)}
+    release = SimpleNamespace(queries=queries, qrels_of=lambda task: qrels)
+    monkeypatch.setattr(rescoring, "release_data", lambda before: release)
+    scored = []
+    for number, counts in enumerate([EQUAL[0], (5, 1, 7), EQUAL[1], (9, 9, 9)]):
+        values = {key: np.array(counts) / 10 for key in rescoring.MEASURES["full"]}
+        old = SimpleNamespace(query_ids=[1, 2, 3], measures=values)
+        scored.append((SimpleNamespace(name=f"run {number}"), old, values))
+    table = rescoring._table(release, release, "full", "test", scored)
+    # 13/30 three times.
+    assert [row["rank"] for row in table["runs"]] == [[1, 1], [2, 2], [2, 2], [2, 2]]
+    assert len({row["now"][0] for row in table["runs"]}) == 2
+    assert table["tau_b"] == pytest.approx(1)
 
 
 def average_precision(pattern: Sequence[int]) -> Fraction:
