@@ -213,11 +213,11 @@ def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | Non
         )
         if value is not None
     }
-    waiting = images_to_audit(release, certificate, whole=whole)
+    waiting = images_waiting(release, certificate, whole=whole)
     return asdict(certificate) | percents | {"complete": certificate.complete, "waiting": waiting}
 
 
-def images_to_audit(release: Release, certificate: ReleaseCertificate, *, whole: bool) -> int:
+def images_waiting(release: Release, certificate: ReleaseCertificate, *, whole: bool) -> int:
     """How many drawn images of a release, or of its validation split, `waiting_images` counts; 0
     where the snapshot is lost."""
     snapshot = Snapshot(release.snapshot_directory)

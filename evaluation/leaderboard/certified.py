@@ -35,7 +35,7 @@ from evaluation.scoring.missing import (
 )
 from evaluation.scoring.run_files import Ranking
 from releases.models import Release
-from releases.selectors import images_to_audit, release_certificate_read
+from releases.selectors import images_waiting, release_certificate_read
 from releases.snapshot.release_certificate import possible_images
 from releases.snapshot.snapshot import Snapshot
 
@@ -94,7 +94,7 @@ def _read(release: Release, whole: bool) -> Unknown | None:
         return None
     snapshot = Snapshot(release.snapshot_directory)
     images = possible_images(snapshot if whole else snapshot.open, certificate)
-    waiting = images_to_audit(release, certificate, whole=whole)
+    waiting = images_waiting(release, certificate, whole=whole)
     return Unknown(certificate.unknown_at_most, certificate.confidence, waiting, images)
 
 

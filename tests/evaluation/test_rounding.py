@@ -142,17 +142,20 @@ def test_equal_means_stay_equal_where_hidden_labels_round_them():
     tenths = np.append(np.arange(39) % 11, 7)
     scores = np.random.default_rng(3).permuted(np.tile(tenths / 10, (200, 1)), axis=1)
     # 0.4675, some just below it: between two tenths of a point.
-    assert len({round(mean, 3) for mean in scores.mean(axis=1).tolist()}) == 2
-    [mean] = set(summarize({"AP@50": scores}).means["AP@50"].tolist())
+    lower = [round(mean, 3) == 0.467 for mean in scores.mean(axis=1).tolist()]
+    runs = scores[[lower.index(True), lower.index(False)]]
+    [mean] = set(summarize({"AP@50": runs}).means["AP@50"].tolist())
     assert mean in (0.467, 0.468)
 
 
 def test_a_run_with_eight_of_ten_judged_everywhere_has_not_few():
-    counts = [[8] * 41, [*[8] * 40, 7], [8] * 41]
-    assert np.mean([0.8] * 41) < 0.8
-    board = board_of(counts, 10, measure="Judged@10")
     runs = SimpleNamespace(coverage=lambda split: ["Judged@10"])
-    assert _few_judged(SimpleNamespace(split="test"), runs, board) == {2}
+    rounded_down = 0
+    for queries in range(1, 60):
+        board = board_of([[8] * queries, [*[8] * (queries - 1), 7]], 10, measure="Judged@10")
+        rounded_down += board.means("Judged@10")[1] < 0.8
+        assert _few_judged(SimpleNamespace(split="test"), runs, board) == {2}
+    assert rounded_down
 
 
 def test_ranks_in_what_a_version_changes_are_shared_by_equal_means(monkeypatch):
