@@ -245,7 +245,7 @@ def test_publishing_a_key_ends_its_use(
     assert verify(files)[0] == verify(folder)[0] == 0
     # The datasheets tell bounds and assumptions, of the open queries alone where labels are hidden.
     hidden, public = ((one / "DATASHEET.md").read_text() for one in (files, folder))
-    assert "bound what was missed in 1 of 1 (100.0 %) queries" in hidden
+    assert "bound what was missed in 1 of 1 (100.0 %) validation queries" in hidden
     assert "bound what was missed in 2 of 3 (66.7 %) queries" in public
     percent = floor(1000 * float(rows(files / "certificates_val.csv")[1]["recall_at_least"])) / 10
     sure = f"With 95 % confidence, each query by itself, recall is at least {percent:g}"
