@@ -6,9 +6,13 @@ import zipfile
 from itertools import product
 
 import pytest
+from django.core.signals import request_finished
+from django.test import RequestFactory
+from waitress.buffers import ReadOnlyFileBasedBuffer
 
 from core.jobs.models import Job
 from core.jobs.services import job_slice_run
+from releases.downloads import archive_response
 from releases.making import services
 from releases.models import Release
 from releases.snapshot.release_files import RELEASE_FILES
@@ -138,6 +142,23 @@ def test_a_download_that_was_cut_short_goes_on(release, world):
     # The rest of another version would fit nothing.
     other = api.get(address, HTTP_RANGE="bytes=1000-", HTTP_IF_RANGE='"1-1"')
     assert (other.status_code, b"".join(other.streaming_content)) == (200, data)
+
+
+def test_the_web_server_sends_a_range_by_itself(release, world, monkeypatch):
+    """As Django hands it to waitress, which keeps a thread for what has no positions."""
+    # The end of a request ends the test's connection too.
+    monkeypatch.setattr(request_finished, "send", lambda **_: None)
+    request = RequestFactory().get("/", HTTP_RANGE="bytes=1000-1999")
+    request.user = world.person("reviewer")
+    answer = archive_response(request, release)
+    file = answer.file_to_stream
+    file.close = answer.close
+    sent = ReadOnlyFileBasedBuffer(file)
+    assert sent.prepare(int(answer["Content-Length"])) == 1000
+    assert sent.get() == (release.directory / "v1-v1.zip").read_bytes()[1000:2000]
+    sent.close()
+    with pytest.raises(ValueError, match="closed"):
+        file.tell()
 
 
 def test_an_admin_begins_the_next_version_and_a_job_makes_it(release, world):
