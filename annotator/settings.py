@@ -76,6 +76,8 @@ EMBEDDING_COMPILE = env.choice(
 # torch is imported.
 os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 IMAGE_MAX_PIXELS = env.number("IMAGE_MAX_PIXELS", 178_956_970, minimum=1)
+# Of an upload of images, with what comes out of its archives.
+UPLOAD_MAX_BYTES = env.number("UPLOAD_MAX_BYTES", 2**38, minimum=1, maximum=2**60)
 # Of files that are made to show images; an eighth is the largest that is kept.
 THUMBNAIL_CACHE_BYTES = env.number(
     "THUMBNAIL_CACHE_BYTES", 5 * 2**30, minimum=256 * 2**20, maximum=2**60

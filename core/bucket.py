@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from copy import copy
+from datetime import datetime
 from functools import cached_property, partial
 from typing import Any, BinaryIO, Final, TypeVar, cast
 from urllib.parse import urlsplit
@@ -124,16 +125,22 @@ class Bucket(S3Storage):
 
     def exists(self, name: str) -> bool:
         """Whether there is such an object."""
-        return _answer(lambda: self._exists(name))
+        return _answer(lambda: self._head(name)) is not None
 
-    def _exists(self, name: str) -> bool:
+    def get_modified_time(self, name: str) -> datetime:
+        """When an object was written. Raises FileNotFoundError, StorageAway."""
+        if (found := _answer(lambda: self._head(name))) is None:
+            raise FileNotFoundError(f"There is no {name} in the bucket.")
+        return cast(datetime, found["LastModified"])
+
+    def _head(self, name: str) -> Any:
+        """What the server says of an object; None where there is none."""
         try:
-            self.client.head_object(Bucket=self.bucket_name, Key=self.key(name))
+            return self.client.head_object(Bucket=self.bucket_name, Key=self.key(name))
         except ClientError as error:
             if error.response["Error"]["Code"] == "404":
-                return False
+                return None
             raise
-        return True
 
     def delete(self, name: str) -> None:
         """Delete an object; one that isn't there is no error."""

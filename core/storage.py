@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
@@ -123,6 +124,11 @@ def writing(path: Path, *, durable: bool = True) -> AbstractContextManager[Binar
     ends is not written. Raises OSError, StorageAway.
     """
     return _storage().writing(name_of(path), durable=durable)
+
+
+def modified_at(path: Path) -> datetime:
+    """When a file was written. Raises FileNotFoundError, StorageAway."""
+    return _storage().get_modified_time(name_of(path))
 
 
 def remove(path: Path) -> None:

@@ -29,6 +29,8 @@ FETCHED: Final = "fetched.csv"
 FAILED: Final = "failed.csv"
 QUALITY: Final = 90
 LARGEST_FILE: Final = 50_000_000
+#: Of an image, as an import takes by default.
+MOST_PIXELS: Final = 178_956_970
 USER_AGENT: Final = "inquire-annotator (benchmark curation)"
 
 # The sizes in which iNaturalist holds each photo, by the longest side in pixels.
@@ -186,6 +188,8 @@ def _read(session: requests.Session, pace: Pace, url: str) -> bytes:
 def _reduced(data: bytes, longest_side: int) -> tuple[bytes, tuple[int, int]]:
     """The image as an upright JPEG of at most `longest_side` pixels, without metadata; its size."""
     with Image.open(io.BytesIO(data)) as opened:
+        if opened.width * opened.height > MOST_PIXELS:
+            raise ValueError("more than 178 million pixels")
         image = ImageOps.exif_transpose(opened).convert("RGB")
     image.thumbnail((longest_side, longest_side), Image.Resampling.LANCZOS)
     out = io.BytesIO()

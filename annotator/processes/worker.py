@@ -1,11 +1,13 @@
 """What a Celery worker does beside its tasks: heartbeats, and repeating lost messages."""
 
 import logging
+import math
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +19,7 @@ from annotator.models import WorkerHeartbeat
 from core.parent_death import end_soon, end_with_parent, watch_parent
 
 INTERVAL_SECONDS = 15.0
+UPLOADS_SECONDS = 3600.0
 # A worker's name holds its process number, so restarts leave rows behind.
 KEEP = timedelta(days=1)
 LIVELY = timedelta(minutes=1)
@@ -24,6 +27,7 @@ LIVELY = timedelta(minutes=1)
 logger = logging.getLogger(__name__)
 _stop = threading.Event()
 _backups: "list[subprocess.Popen[bytes]]" = []
+_sweeps: list[threading.Thread] = []
 
 
 def beat(worker: str) -> None:
@@ -53,20 +57,45 @@ def backup_start() -> None:
     ]
 
 
+def uploads_sweep_start() -> None:
+    """Start removing unused uploads in a thread of its own, for one may have half a million files,
+    unless ours is still at work.
+    """
+    if any(one.is_alive() for one in _sweeps):
+        return
+    _sweeps[:] = [threading.Thread(target=_uploads_sweep, name="sweep", daemon=True)]
+    _sweeps[0].start()
+
+
+def _uploads_sweep() -> None:
+    from retrieval.uploads.services import uploads_sweep
+
+    try:
+        uploads_sweep()
+    except Exception:
+        logger.exception("Unused uploads could not be removed; the worker tries again in an hour")
+    finally:
+        connection.close()
+
+
 def attend(worker: str, stop: threading.Event, interval: float = INTERVAL_SECONDS) -> None:
     """Beat, sweep and look for a due backup, at once and every `interval` seconds until `stop` is
-    set.
+    set; sweep uploads at once and every hour.
 
     Runs in a thread of the worker's main process, which runs no tasks itself: a task that hangs
     neither silences nor fakes the sign of life.
     """
     from core.jobs.services import jobs_sweep
 
+    uploads_swept = -math.inf
     while True:
         try:
             beat(worker)
             jobs_sweep()
             backup_start()
+            if time.monotonic() - uploads_swept > UPLOADS_SECONDS:
+                uploads_sweep_start()
+                uploads_swept = time.monotonic()
         except Exception:
             # The database or broker is away for a while; the next turn tries again.
             logger.exception("The worker could not report or sweep; it tries again")

@@ -132,8 +132,11 @@ def _lines(archive: Path, name: str) -> int:
     if (file := find(archive, name)) is None:
         return 0
     opened = gzip.open if file.suffix == ".gz" else open
+    count, last = 0, b"\n"
     with opened(file, "rb") as lines:
-        return sum(1 for _ in lines)
+        while block := lines.read(1 << 20):
+            count, last = count + block.count(b"\n"), block
+    return count + (not last.endswith(b"\n"))
 
 
 def stage_csv(connection: Connection, path: Path, unpacked: Path) -> tuple[str, str]:

@@ -16,8 +16,13 @@ from typing import Any, Final
 import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
+from core.unpacking import Bounds, UnpackRefused, unpack_zip
 from curation.tables import CurationRefused, refuse
 
+#: Of an archive, which may hold photos beside its tables.
+_MOST_FILES: Final = 1_000_000
+#: Bytes of the disk that unpacking leaves free.
+_LEAST_FREE: Final = 1 << 29
 COMMAS: Final[dict[str, Any]] = {"delimiter": ",", "quote": '"'}
 Names = Mapping[str, Sequence[str]]
 """The names of each column of a table in sources, the preferred first."""
@@ -74,17 +79,17 @@ def unpack(path: Path, into: Path, *endings: str) -> Path:
     """
     if path.is_dir():
         return path
+
+    def target_of(name: str) -> Path | None:
+        wanted = name.endswith(endings) and len(Path(name).parts) <= 2
+        return into / Path(name).name if wanted else None
+
+    if not zipfile.is_zipfile(path):
+        raise CurationRefused(path.name, "neither a folder nor a zip archive")
     try:
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.namelist():
-                if member.endswith(endings) and len(Path(member).parts) <= 2:
-                    with (
-                        archive.open(member) as source,
-                        (into / Path(member).name).open("wb") as to,
-                    ):
-                        shutil.copyfileobj(source, to, 1 << 20)
-    except (OSError, zipfile.BadZipFile) as error:
-        raise CurationRefused(path.name, f"neither a folder nor a zip archive: {error}") from error
+        unpack_zip(path, target_of, Bounds(most_files=_MOST_FILES, least_free=_LEAST_FREE))
+    except UnpackRefused as error:
+        raise CurationRefused(path.name, f"isn't unpacked. {error}") from error
     return into
 
 

@@ -37,6 +37,7 @@ from core.csv_rows import RowError, csv_rows
 from core.errors import FileRefused
 from core.files import open_regular
 from core.ids import id_of
+from core.line_stream import GROWTH_FREE, MAX_GROWTH
 from labeling.candidates.stopping import RELEVANCES
 from labeling.judging.grades import GRADES
 from labeling.judging.sources import JudgmentSource
@@ -70,6 +71,8 @@ _TEXTS: Final = ("inat24_file_name", "inat24_species_name", "date", "license", "
 _NUMBERS: Final = ("latitude", "longitude", "location_uncertainty")
 _LISTED_COLUMNS: Final = ("query_id", "rank", "inat24_image_id", "clip_score", "relevant", "judged",
                           *_TEXTS, *_NUMBERS)  # fmt: skip
+#: Few, for each may repeat a long text that the file holds once.
+_CHECKED_ROWS: Final = 1000
 
 
 class LayoutRefused(FileRefused):
@@ -282,6 +285,8 @@ def _read_snapshot(layout: Layout, directory: Path, errors: list[RowError]) -> N
         return
     snapshot = Snapshot(directory)
     try:
+        for path in sorted(directory.glob("*.parquet")):
+            _check_growth(path)
         layout.header = snapshot.header
         layout.own_queries = snapshot.queries
         if _matches_manifest(directory.parent):
@@ -299,6 +304,16 @@ def _read_snapshot(layout: Layout, directory: Path, errors: list[RowError]) -> N
     except (OSError, ValueError, TypeError, KeyError) as error:
         message = f"can't be read ({error}); without this folder the benchmark can be imported"
         errors.append(RowError(directory.name, 1, "", message))
+
+
+def _check_growth(path: Path) -> None:
+    """Raise ValueError where more comes out of a Parquet file than of any table."""
+    most = max(GROWTH_FREE, MAX_GROWTH * path.stat().st_size)
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=_CHECKED_ROWS):
+            most -= batch.nbytes
+            if most < 0:
+                raise ValueError(f"{path.name} becomes more than {MAX_GROWTH} times as large")
 
 
 def _matches_manifest(directory: Path) -> bool:

@@ -11,21 +11,20 @@ import errno
 import fcntl
 import hashlib
 import json
-import lzma
+import os
 import shutil
 import tempfile
 import time
 import uuid
-import zipfile
-import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Container
+from contextlib import suppress
 from itertools import islice
-from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.dateformat import format as date_format
 
 from core import storage
@@ -37,6 +36,7 @@ from core.jobs.services import job_advance, job_create, job_item_error
 from core.locks import lock_key, transaction_lock
 from core.outages import free_bytes
 from core.templatetags.coordinates import latitude, longitude
+from core.unpacking import Bounds, Progress, UnpackRefused, unpack_zip
 from retrieval.corpus.models import Image
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
 from retrieval.importing.fields import file_inside
@@ -54,22 +54,14 @@ from retrieval.importing.table import REQUIRED
 KIND: Final = "import"
 PREVIEW_KIND: Final = "preview"
 MOST_FILES: Final = 500_000
-#: Seconds after which an upload that nobody imported is removed.
+#: Seconds after which an upload is removed that got no file and no job.
 LIFETIME: Final = 24 * 3600
 SAMPLE: Final = 12
 MOST_SHOWN: Final = 20
 _BUFFER: Final = 1 << 20
-#: Bytes before a packed file's name and data.
-_LEAST_HEADER: Final = 30
-_BROKEN: Final = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, OSError,
-    EOFError,
-)  # fmt: skip
+#: Names of uploads' folders.
+_ID: Final = "[0-9a-f]" * 32
 _BAD_NAME: Final = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
-
-
-Progress = Callable[[int, int], None]
-"""Takes the numbers of files done since the last call and of further files to do."""
 
 
 class UploadGone(LookupError):
@@ -77,8 +69,8 @@ class UploadGone(LookupError):
 
 
 def upload_begin(*, by: Any) -> str:
-    """Make a folder for an upload and return its id. Removes uploads left for a day."""
-    _remove_old()
+    """Make a folder for an upload and return its id. Removes unused uploads first."""
+    uploads_sweep()
     upload = uuid.uuid4().hex
     folder = _uploads() / upload
     (folder / "files").mkdir(parents=True)
@@ -110,8 +102,11 @@ def piece_store(*, folder: Path, path: str, at: int, size: int, piece: BinaryIO)
     hidden = any(part.startswith(".") for part in name.parts)
     if not path or len(path) > 500 or hidden or not is_below(path) or "\0" in path:
         raise Invalid({"path": ["must be a path below the upload's folder"]})
+    if size > settings.UPLOAD_MAX_BYTES:
+        raise Conflict(f"A file may have at most {settings.UPLOAD_MAX_BYTES:,} bytes.")
     if size > free_bytes() - settings.DISK_MIN_FREE_BYTES:
         raise Conflict("The server's disk has no room for this file.")
+    _renew(folder)
     if storage.is_shared():
         _piece_share(folder, path, at, size, piece)
     else:
@@ -191,8 +186,10 @@ def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Pat
         fcntl.flock(lock, fcntl.LOCK_EX)
         if storage.is_shared():
             _gather(folder)
-        for archive in list(files.glob("*.zip")):
-            _unpack(archive, files, progress)
+        if archives := set(files.glob("*.zip")):
+            bounds = _bounds(files, besides=archives)
+            for archive in archives:
+                _unpack(archive, files, bounds, progress)
     return files
 
 
@@ -203,8 +200,7 @@ def preview_begin(*, upload: str, by: Any) -> Job:
     """
     upload_folder(upload, by)
     transaction_lock(lock_key("import", int(upload[:12], 16)))
-    jobs = Job.objects.filter(params__upload=upload, state__in=Job.UNFINISHED)
-    if job := jobs.filter(kind__in=(KIND, PREVIEW_KIND)).first():
+    if job := _jobs_at_work(upload).first():
         return job
     title = "Look through an upload"
     return job_create(kind=PREVIEW_KIND, params={"upload": upload}, created_by=by, title=title)
@@ -406,17 +402,52 @@ def _uploads() -> Path:
     return Path(settings.VAR_DIR) / "uploads"
 
 
-def _remove_old() -> None:
-    """Remove the uploads that were begun a day ago, unless a job is at work on them."""
-    busy = set(
-        Job.objects.filter(kind__in=(KIND, PREVIEW_KIND), state__in=Job.UNFINISHED).values_list(
-            "params__upload", flat=True
-        )
-    )
+def uploads_sweep() -> None:
+    """Remove the uploads that nobody has imported within a day, unless a job is at work on them."""
     before = time.time() - LIFETIME
-    for folder in _uploads().glob("*"):
-        if folder.name not in busy and folder.stat().st_mtime < before:
-            _remove(folder)
+    folders = set(_uploads().glob(_ID))
+    if storage.is_shared():
+        # Also those that another machine began.
+        folders |= {path.parent for path in storage.names_below(_uploads()) if path.name == "owner"}
+    for folder in folders:
+        # Another worker may sweep too.
+        with suppress(FileNotFoundError):
+            if _used_at(folder) < before:
+                _remove_unused(folder)
+
+
+def _used_at(folder: Path) -> float:
+    """When an upload was begun or its last piece came. Raises FileNotFoundError."""
+    if storage.is_shared():
+        with suppress(FileNotFoundError):
+            return storage.modified_at(folder / "owner").timestamp()
+    return folder.stat().st_mtime
+
+
+def _renew(folder: Path) -> None:
+    """Have the lifetime of an upload begin now."""
+    if storage.is_shared():
+        with storage.reading(folder / "owner") as file:
+            owner = file.read()
+        with storage.writing(folder / "owner") as file:
+            file.write(owner)
+    else:
+        os.utime(folder)
+
+
+@transaction.atomic
+def _remove_unused(folder: Path) -> None:
+    # No job begins meanwhile.
+    transaction_lock(lock_key("import", int(folder.name[:12], 16)))
+    if not _jobs_at_work(folder.name).exists():
+        _remove(folder)
+
+
+def _jobs_at_work(upload: str) -> QuerySet[Job]:
+    """The jobs that preview or import an upload and haven't ended."""
+    return Job.objects.filter(
+        kind__in=(KIND, PREVIEW_KIND), params__upload=upload, state__in=Job.UNFINISHED
+    )
 
 
 def _remove(folder: Path) -> None:
@@ -426,61 +457,43 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unpack(archive: Path, into: Path, progress: Progress) -> None:
+def _unpack(archive: Path, into: Path, bounds: Bounds, progress: Progress) -> None:
     """Unpack a ZIP archive into a folder and remove it. Raises ImportRefused for an archive that is
-    broken, leads out of the folder, or doesn't fit on the disk.
+    broken, leads out of the folder, or passes the bounds.
     """
-    room = free_bytes() - settings.DISK_MIN_FREE_BYTES
+
+    def target_of(name: str) -> Path | None:
+        if _is_litter(name):
+            return None
+        if not is_below(name):
+            raise ImportRefused(archive.name, "A path in it leads out of its folder.")
+        if into / name == archive:
+            raise ImportRefused(archive.name, "It holds a file of its own name.")
+        return into / name
+
     try:
-        with zipfile.ZipFile(archive) as packed:
-            if _overlap(packed.infolist()):
-                raise ImportRefused(archive.name, "Files in it overlap, as no program packs them.")
-            members = [entry for entry in packed.infolist() if not entry.is_dir()]
-            if len(members) > MOST_FILES:
-                raise ImportRefused(archive.name, f"It holds more than {MOST_FILES:,} files.")
-            progress(0, len(members))
-            for number, member in enumerate(members, start=1):
-                if number % BATCH == 0:
-                    progress(BATCH, 0)
-                if _is_litter(member.filename):
-                    continue
-                if not is_below(member.filename):
-                    raise ImportRefused(archive.name, "A path in it leads out of its folder.")
-                target = into / member.filename
-                if target == archive:
-                    raise ImportRefused(archive.name, "It holds a file of its own name.")
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with packed.open(member) as source, target.open("wb") as file:
-                    for block in _blocks(source):
-                        room -= len(block)
-                        if room < 0:
-                            raise ImportRefused(archive.name, "The disk has no room to unpack it.")
-                        file.write(block)
-            progress(len(members) % BATCH, 0)
-    except _BROKEN as error:
-        raise ImportRefused(archive.name, f"It can't be unpacked: {error}.") from None
+        unpack_zip(archive, target_of, bounds, progress)
+    except UnpackRefused as error:
+        raise ImportRefused(archive.name, str(error)) from None
     archive.unlink()
 
 
-def _overlap(entries: Collection[zipfile.ZipInfo]) -> bool:
-    """Whether two entries of an archive share bytes, as in a ZIP bomb."""
-    end = 0
-    for entry in sorted(entries, key=attrgetter("header_offset")):
-        if entry.header_offset < end:
-            return True
-        end = entry.header_offset + _LEAST_HEADER + entry.compress_size
-    return False
+def _bounds(files: Path, *, besides: Container[Path]) -> Bounds:
+    """What the archives of an upload may become together with its other files."""
+    sizes = [path.stat().st_size for path in files.rglob("*") if path not in besides]
+    return Bounds(
+        most_files=MOST_FILES,
+        most_size=settings.UPLOAD_MAX_BYTES,
+        least_free=settings.DISK_MIN_FREE_BYTES,
+        files=len(sizes),
+        size=sum(sizes),
+    )
 
 
 def _is_litter(name: str) -> bool:
     """Whether a file was added to the archive by an operating system."""
     parts = PurePosixPath(name).parts
     return "__MACOSX" in parts or any(part.startswith(".") and part != ".." for part in parts)
-
-
-def _blocks(source: Any) -> Iterator[bytes]:
-    while block := source.read(_BUFFER):
-        yield block
 
 
 def _names_images(path: Path) -> bool:
@@ -490,7 +503,7 @@ def _names_images(path: Path) -> bool:
             header = file.readline(_BUFFER).decode("utf-8-sig", errors="replace")
             return all(column in header for column in REQUIRED)
         before = b""
-        for block in _blocks(file):
+        while block := file.read(_BUFFER):
             if b'"images"' in before + block:
                 return True
             before = block[-16:]

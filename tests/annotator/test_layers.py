@@ -33,6 +33,7 @@ PURE = [
     "core/line_stream.py",
     "core/parent_death.py",
     "core/table_queries.py",
+    "core/unpacking.py",
     "curation/config.py",
     "curation/corpus_files.py",
     "curation/fetching.py",

@@ -103,7 +103,7 @@ def table(path: Path) -> dict[str, dict[str, str]]:
 
 
 def test_images_come_upright_reduced_and_bare_and_faults_are_listed(
-    tmp_path: Path, server: Server
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "own.jpg").write_bytes(jpeg(300, 200))
     photos = f"{server.address}/inaturalist-open-data/photos"
@@ -114,12 +114,16 @@ def test_images_come_upright_reduced_and_bare_and_faults_are_listed(
         "away": str(tmp_path / "none.jpg"),
         "odd": "ftp://example.org/x.jpg",
         "none": "",
+        "huge": str(tmp_path / "huge.png"),
     }
+    Image.new("1", (20_000, 10_000)).save(tmp_path / "huge.png")
+    # As where images are imported too.
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
     folder = corpus(tmp_path / "corpus", names)
     seen: list[tuple[int, int]] = []
     found = fetch(folder, longest_side=500, per_second=1000, progress=lambda *at: seen.append(at))
     assert (found.present, found.before) == (4, 0)
-    assert max(seen) == (10, 10)
+    assert max(seen) == (11, 11)
     there = table(folder / FETCHED)
     assert sorted(there) == [f"train/{one}.jpg" for one in ("busy", "good", "local", "sized")]
     for name, row in there.items():
@@ -142,6 +146,7 @@ def test_images_come_upright_reduced_and_bare_and_faults_are_listed(
         "train/away.jpg": "no such file",
         "train/odd.jpg": "not an address that can be fetched",
         "train/none.jpg": "not an address that can be fetched",
+        "train/huge.jpg": "more than 178 million pixels",
     }
     assert not list(folder.rglob("*.part"))
     # A second call asks for what failed alone; an image that is gone or changed comes again.

@@ -1,8 +1,10 @@
 import datetime as dt
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from core.line_stream import GROWTH_FREE
 from curation import tables
 from curation.sources import KINDS, read
 from curation.tables import CurationRefused
@@ -334,6 +336,8 @@ def test_sources_that_cannot_be_read(connection, tmp_path):
     )
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.zip").write_bytes(b"PK no")
+    with zipfile.ZipFile(tmp_path / "zeros.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("meta.xml", bytes(4 * GROWTH_FREE))
     (tmp_path / "bad.json").write_text('{"images": [')
     (tmp_path / "none.json").write_text("{}")
     (tmp_path / "bad.csv").write_text("some\tcolumns\n")
@@ -341,6 +345,7 @@ def test_sources_that_cannot_be_read(connection, tmp_path):
         ("gbif-archive", "nowhere", "is not there"),
         ("gbif-archive", "empty", "meta.xml"),
         ("gbif-archive", "bad.zip", "neither a folder nor a zip"),
+        ("gbif-archive", "zeros.zip", "becomes more than 64 times as large"),
         ("gbif-csv", "bad.csv", "has no column key or gbifID"),
         ("gbif-parquet", "empty", "holds no Parquet files"),
         ("gbif-parquet", "bad.csv", "bad.csv"),

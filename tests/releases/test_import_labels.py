@@ -226,6 +226,15 @@ def test_a_snapshot_that_holds_a_row_twice_is_refused(
         benchmark_import(directory=exported, name="again")
 
 
+def test_a_snapshot_with_a_table_of_repeated_rows_is_refused(exported: Path) -> None:
+    path = exported / "snapshot/images.parquet"
+    row = pq.read_table(path).slice(0, 1)
+    with pq.ParquetWriter(path, row.schema) as file:
+        file.write_table(row.take(pa.array([0] * 1_000_000)))
+    with pytest.raises(LayoutRefused, match=r"images\.parquet becomes more than 64 times as large"):
+        benchmark_import(directory=exported, name="again")
+
+
 def test_a_snapshot_that_cannot_be_read_is_named(exported: Path) -> None:
     (exported / "snapshot/queries.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(LayoutRefused, match="snapshot, line 1: can't be read"):

@@ -10,16 +10,20 @@ import unicodedata
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.test import Client
 
+from annotator.processes.worker import attend
 from core import storage
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
 from retrieval.corpus.models import Image, Species
+from retrieval.uploads.services import uploads_sweep
+from tests.processes import wait_for
 from tests.retrieval.making import jpeg
 
 pytestmark = pytest.mark.django_db
@@ -290,22 +294,48 @@ def test_what_can_not_be_imported_says_why(
     assert not list(Path(settings.VAR_DIR).parent.glob("out.jpg"))
 
 
-def test_an_archive_that_the_disk_has_no_room_for(
+def test_a_file_that_there_is_no_room_for(
     client: Client, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     address = begin(client)
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("Rana temporaria/bomb.jpg", b"\0" * 10_000_000)
-    assert len(out.getvalue()) < 20_000
-    send(client, address, "bomb.zip", out.getvalue())
     room = settings.DISK_MIN_FREE_BYTES + 1_000_000
     monkeypatch.setattr("retrieval.uploads.services.free_bytes", lambda: room)
-    assert "no room to unpack" in looked(client, address)
     refused = send(client, address, "big.jpg", b"x", size=2_000_000)
     assert (refused.status_code, refused.json()["detail"]) == (
         409, "The server's disk has no room for this file."
     )  # fmt: skip
+    settings.UPLOAD_MAX_BYTES = 1_999
+    refused = send(client, address, "big.jpg", b"x", size=2_000)
+    assert (refused.status_code, refused.json()["detail"]) == (
+        409, "A file may have at most 1,999 bytes."
+    )  # fmt: skip
+
+
+def test_archives_of_an_upload_share_its_bounds(client: Client, settings: Any) -> None:
+    photo = jpeg(size=(40, 30))
+    archive = zipped({f"Rana temporaria/{number}.jpg": photo for number in range(3)})
+    other = zipped({f"Bufo bufo/{number}.jpg": photo for number in range(3)})
+    for most, refused in ((6 * len(photo), False), (5 * len(photo), True)):
+        settings.UPLOAD_MAX_BYTES = 2**38
+        address = begin(client)
+        send(client, address, "a.zip", archive)
+        send(client, address, "b.zip", other)
+        settings.UPLOAD_MAX_BYTES = most
+        page = looked(client, address)
+        assert (f"More than {most:,} bytes come out of it" in page) is refused
+        assert ("The first images" in page) is not refused
+
+
+def test_a_bomb_is_refused_by_what_comes_out(client: Client, settings: Any) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("Rana temporaria/bomb.jpg", b"\0" * 100_000_000)
+    address = begin(client)
+    send(client, address, "bomb.zip", out.getvalue())
+    assert "64 times as large" in looked(client, address)
+    [folder] = uploads(settings)
+    size = (folder / "files" / "Rana temporaria" / "bomb.jpg").stat().st_size
+    assert size < 32_000_000
 
 
 @pytest.mark.parametrize("path", ["../x.jpg", "/x.jpg", "", "a/.b/x.jpg", ".x", "a" * 501])
@@ -330,11 +360,58 @@ def test_an_upload_is_its_persons_alone_and_ends_after_a_day(
     [folder] = uploads(settings)
     (folder / "owner").write_text("0")
     assert client.get(address).status_code == 404
-    old = time.time() - 25 * 3600
-    os.utime(folder, (old, old))
+    leave(folder)
     begin(client)
     assert folder not in uploads(settings)
     assert len(uploads(settings)) == 1
+
+
+def leave(folder: Path) -> None:
+    """Make an upload older than a day."""
+    old = time.time() - 25 * 3600
+    os.utime(folder, (old, old))
+
+
+def test_uploads_that_are_used_stay(client: Client, settings: Any) -> None:
+    address = begin(client)
+    [folder] = uploads(settings)
+    leave(folder)
+    send(client, address, "Rana temporaria/1.jpg", jpeg(size=(40, 30)))
+    uploads_sweep()
+    assert uploads(settings) == [folder]
+    assert client.post(f"{address}unpack/").status_code == 204
+    leave(folder)
+    uploads_sweep()
+    assert uploads(settings) == [folder]
+    Job.objects.all().delete()
+    uploads_sweep()
+    assert uploads(settings) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_removes_unused_uploads(client: Client, settings: Any) -> None:
+    begin(client)
+    [folder] = uploads(settings)
+    leave(folder)
+    stop = Event()
+    stop.set()
+    attend("worker:1", stop)
+    wait_for(lambda: not folder.exists(), what="the sweep")
+
+
+def test_what_another_machine_began_goes_too(
+    in_bucket: dict[str, str], clients: dict[str, Client], settings: Any, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    settings.VAR_DIR = tmp_path / "one"
+    settings.VAR_DIR.mkdir()
+    send(clients["admin"], begin(clients["admin"]), "a.zip", b"x")
+    settings.VAR_DIR = tmp_path / "two"
+    settings.VAR_DIR.mkdir()
+    for lifetime, count in ((3600, 2), (-3600, 0)):
+        monkeypatch.setattr("retrieval.uploads.services.LIFETIME", lifetime)
+        uploads_sweep()
+        assert len(list(storage.names_below(settings.VAR_DIR / "uploads"))) == count
 
 
 def test_an_import_whose_files_are_gone_says_so(client: Client, settings: Any) -> None:
