@@ -216,11 +216,10 @@ def opened(data: bytes, *, max_pixels: int) -> Image.Image:
 
 
 def _upright_rgb(image: Loaded, at_least: int | None) -> DecodedImage:
-    source, (width, height) = image.pixels, image.size
+    source = image.pixels
     factor = 1 if at_least is None else max(1, min(source.size) // (2 * at_least))
     pixels = upright(rgb(source, image.format, factor), image.orientation)
-    if image.orientation in _TURNED:
-        width, height = height, width
+    width, height = upright_size(image.size, image.orientation)
     return DecodedImage(
         pixels=pixels,
         width=width,
@@ -317,6 +316,11 @@ def orientation_of(image: Image.Image) -> int:
     except Exception:
         return 1
     return value if value in _UPRIGHT else 1
+
+
+def upright_size(size: tuple[int, int], orientation: int) -> tuple[int, int]:
+    """Width and height of an image once it is turned as an EXIF orientation says."""
+    return size[::-1] if orientation in _TURNED else size
 
 
 def upright(pixels: Image.Image, orientation: int) -> Image.Image:

@@ -16,7 +16,15 @@ from pathlib import Path
 from django.conf import settings
 
 from core import storage
-from retrieval.images.decoding import DISPLAY_SIDE, display_bytes, open_image, thumbnail_bytes
+from retrieval.images.decoding import (
+    DISPLAY_SIDE,
+    display_bytes,
+    open_image,
+    opened,
+    orientation_of,
+    thumbnail_bytes,
+    upright_size,
+)
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -53,6 +61,17 @@ def image_store(data: bytes) -> StoredImage:
             _write(_path(sha256, "thumb.jpg"), thumbnail_bytes(image))
             _write(_path(sha256, "source"), data)
     return StoredImage(sha256, image.format, image.width, image.height, len(data))
+
+
+def image_facts(data: bytes) -> StoredImage:
+    """Return the facts that `image_store` returns, by the file's header; nothing is stored.
+
+    Raises ImageRefused for a file that can't be an image. Whether one breaks off or is damaged is
+    known once it is decoded.
+    """
+    image = opened(data, max_pixels=settings.IMAGE_MAX_PIXELS)
+    width, height = upright_size(image.size, orientation_of(image))
+    return StoredImage(content_hash(data), image.format or "", width, height, len(data))
 
 
 def is_stored(sha256: str) -> bool:

@@ -70,12 +70,18 @@ def _declared_facts(record: ImageRecord, most: int) -> Facts:
 
 
 def images_read(
-    *, images: Iterator[ImageRecord], dataset: str, root: Path, refuse: Refuse
+    *,
+    images: Iterator[ImageRecord],
+    dataset: str,
+    root: Path,
+    refuse: Refuse,
+    store: Callable[[bytes], StoredImage] = image_store,
 ) -> Iterator[Batch]:
     """Read and store the files of images below `root`, 200 at a time.
 
     The next files are read while a batch is processed. Refuses files that are no images; a file
-    that hasn't changed since the last import isn't decoded.
+    that hasn't changed since the last import of `dataset` isn't decoded. With `image_facts` for
+    `store`, files are checked by their headers alone, as a preview does.
     """
     folder = root.resolve()
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
@@ -84,7 +90,7 @@ def images_read(
             known = _known_images(dataset, batch)
             removed = set(ImageTakedown.objects.values_list("sha256", flat=True))
             reading = [
-                (record, threads.submit(_read, folder, record, known, removed, refuse))
+                (record, threads.submit(_read, folder, record, known, removed, refuse, store))
                 for record in batch
             ]
             if coming:
@@ -132,9 +138,11 @@ def _read(
     known: dict[str, StoredImage],
     removed: Container[str],
     refuse: Refuse,
+    store: Callable[[bytes], StoredImage],
 ) -> StoredImage | Refusal:
-    """Read and store a file, unless its SHA-256 is one of `removed`. Tells of a file whose name is
-    in another Unicode form."""
+    """Read a file and `store` it, unless its SHA-256 is one of `removed`. Tells of a file whose
+    name is in another Unicode form.
+    """
     try:
         path = file_inside(root, record.file_name)
         if not record.file_name.isascii() and not (root / record.file_name).exists():
@@ -147,7 +155,7 @@ def _read(
         before = known.get(record.source_id)
         if before and before.sha256 == sha256 and is_stored(sha256):
             return before
-        return image_store(data)
+        return store(data)
     except RecordRefused as error:
         return Refusal(record.file_name, record.record, error.field, error.reason)
     except ImageRefused as error:

@@ -17,6 +17,7 @@ from core.jobs.models import Job
 from core.locks import lock_key, transaction_lock, try_session_lock
 from core.text import has_controls
 from retrieval.corpus.models import Image, ImageRoot
+from retrieval.images.storage import image_facts
 from retrieval.importing.coco import CocoSource
 from retrieval.importing.files import Batch, images_in_place, images_read
 from retrieval.importing.folder import FolderSource
@@ -113,6 +114,30 @@ def import_images(
     return _import(
         lambda refuse: open_source(path, refuse, checking), dataset, root, progress, on_refusal
     )
+
+
+def look_through(path: Path) -> tuple[Source, ImportReport, Iterator[Batch]]:
+    """Read a data set as `import_images` does, but decode, store and write nothing: its source, the
+    report that counts what is refused, and the other images, batch by batch. Raises ImportRefused.
+    """
+    report = ImportReport(dataset="")
+    refusals = _Refusals(report, None)
+    source = open_source(path, refusals.take)
+    report.dataset = source.default_dataset()
+
+    def batches() -> Iterator[Batch]:
+        for batch in images_read(
+            images=source.images(),
+            dataset="",
+            root=source.root,
+            refuse=refusals.take,
+            store=image_facts,
+        ):
+            refusals.report()
+            yield batch
+        refusals.report()
+
+    return source, report, batches()
 
 
 def import_listed(

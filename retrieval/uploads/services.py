@@ -29,7 +29,7 @@ from django.utils.dateformat import format as date_format
 
 from core import storage
 from core.errors import Conflict, Invalid
-from core.files import is_below, open_regular
+from core.files import is_below
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error
@@ -40,13 +40,12 @@ from core.unpacking import Bounds, Progress, UnpackRefused, unpack_zip
 from retrieval.corpus.models import Image
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
 from retrieval.importing.fields import file_inside
-from retrieval.importing.files import BATCH
-from retrieval.importing.records import ImageRecord, ImportRefused, RecordRefused, Refusal
+from retrieval.importing.records import ImageRecord, ImportRefused, Refusal
 from retrieval.importing.services import (
     BEING_REMOVED,
     MOST_REFUSALS,
     import_images,
-    open_source,
+    look_through,
     removal_goes_on,
 )
 from retrieval.importing.table import REQUIRED
@@ -232,46 +231,53 @@ def preview_step(job: Job, deadline: float) -> bool:
 
 
 def _preview(folder: Path, progress: Progress) -> dict[str, Any]:
-    """Unpack archives, count images, species and refusals, and store the first images' thumbnails.
-    Raises ImportRefused.
+    """Unpack archives, count images, species and refusals as the import will, and store the first
+    images' thumbnails. Raises ImportRefused.
     """
-    refused: list[Refusal] = []
     files = _unpacked(folder, progress)
     path = _source_path(files)
-    source = open_source(path, refused.append)
-    count, already_stored, sample = source.count(), 0, list[dict[str, Any]]()
-    progress(0, count)
-    images = source.images()
-    while batch := list(islice(images, BATCH)):
-        hashes = [sha256 for record in batch if (sha256 := _sha256(source.root, record))]
-        stored = Image.objects.filter(sha256__in=hashes).values_list("sha256", flat=True)
-        stored_hashes = set(stored)
+    source, report, batches = look_through(path)
+    progress(0, source.count())
+    images, already_stored, sample = 0, 0, list[dict[str, Any]]()
+    for count, batch in batches:
+        hashes = []
+        for record, (sha256, *_) in batch:
+            if len(sample) < SAMPLE:
+                target = folder / "thumbnails" / f"{len(sample)}.jpg"
+                if problem := _thumbnail_store(source.root, record, target):
+                    report.refuse(problem)
+                    continue
+                sample.append(_sampled(record))
+            hashes.append(sha256)
+        images += len(hashes)
+        stored_hashes = set(
+            Image.objects.filter(sha256__in=hashes).values_list("sha256", flat=True)
+        )
         already_stored += sum(sha256 in stored_hashes for sha256 in hashes)
-        for record in batch[: SAMPLE - len(sample)]:
-            target = folder / "thumbnails" / f"{len(sample)}.jpg"
-            sample.append(_sampled(record, shown=_thumbnail_store(source.root, record, target)))
-        progress(len(batch), 0)
-    name = source.default_dataset()
+        progress(count, 0)
     return {
         "path": path.relative_to(_uploads()).as_posix(),
-        "dataset": "upload" if path == files else name.removeprefix("files/"),
-        "images": count,
+        "dataset": "upload" if path == files else report.dataset.removeprefix("files/"),
+        "images": images,
         "species": len(source.species()),
         "known": already_stored,
         "sample": sample,
+        "refused_count": report.refused_count,
+        "left_out_count": report.left_out_count,
+        "renamed_count": report.renamed_count,
         "refused": [
             {
-                "record": refusal.record or _within(refusal.file, folder),
+                "record": _record(refusal, folder),
                 "field": refusal.field,
                 "reason": _within(refusal.reason, folder),
             }
-            for refusal in refused[:MOST_SHOWN]
+            for refusal in report.refused[:MOST_SHOWN]
         ],
     }
 
 
-def _sampled(record: ImageRecord, *, shown: bool) -> dict[str, Any]:
-    """An image in the preview; `shown` says whether it has a thumbnail."""
+def _sampled(record: ImageRecord) -> dict[str, Any]:
+    """An image in the preview."""
     location = ""
     if record.latitude is not None and record.longitude is not None:
         location = f"{latitude(record.latitude)}, {longitude(record.longitude)}"
@@ -281,32 +287,29 @@ def _sampled(record: ImageRecord, *, shown: bool) -> dict[str, Any]:
         "date": date_format(record.observed_at, "j M Y") if record.observed_at else "",
         "place": location,
         "license": record.license,
-        "shown": shown,
     }
 
 
-def _sha256(root: Path, record: ImageRecord) -> str:
-    """The SHA-256 of an image's file; empty if there is no file."""
+def _thumbnail_store(root: Path, record: ImageRecord, target: Path) -> Refusal | None:
+    """Store an image's JPEG thumbnail, or tell why its file can't be decoded."""
+    data = file_inside(root.resolve(), record.file_name).read_bytes()
     try:
-        with open_regular(file_inside(root.resolve(), record.file_name)) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
-    except (RecordRefused, OSError):
-        return ""
-
-
-def _thumbnail_store(root: Path, record: ImageRecord, target: Path) -> bool:
-    """Store an image's JPEG thumbnail; False if there is no such file or it isn't an image."""
-    try:
-        data = file_inside(root.resolve(), record.file_name).read_bytes()
         with open_image(
             data, max_pixels=settings.IMAGE_MAX_PIXELS, at_least=THUMBNAIL_SIDE
         ) as image:
             thumbnail = thumbnail_bytes(image)
-    except (RecordRefused, ImageRefused):
-        return False
+    except ImageRefused as error:
+        return Refusal(record.file_name, record.record, "file", str(error))
     with storage.writing(target, durable=False) as file:
         file.write(thumbnail)
-    return True
+    return None
+
+
+def _record(refusal: Refusal, folder: Path) -> str:
+    """The file and the record that were refused."""
+    if not refusal.record:
+        return _within(refusal.file, folder)
+    return f"{Path(refusal.file).name}: {refusal.record}"
 
 
 def _within(text: str, folder: Path) -> str:
@@ -365,8 +368,7 @@ def import_step(job: Job, deadline: float) -> bool:
         nonlocal refused
         refused += 1
         if refused <= MOST_REFUSALS:
-            file = Path(refusal.file).name if refusal.record else _within(refusal.file, folder)
-            item = ": ".join(part for part in (file, refusal.record, refusal.field) if part)
+            item = ": ".join(part for part in (_record(refusal, folder), refusal.field) if part)
             job_item_error(job=job, item=item, message=_within(refusal.reason, folder))
 
     def progress(done: int, total: int) -> None:

@@ -8,7 +8,7 @@ import os
 import time
 import unicodedata
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -21,10 +21,11 @@ from annotator.processes.worker import attend
 from core import storage
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
-from retrieval.corpus.models import Image, Species
-from retrieval.uploads.services import uploads_sweep
+from retrieval.corpus.models import Image, ImageTakedown, Species
+from retrieval.images.storage import content_hash
+from retrieval.uploads.services import SAMPLE, uploads_sweep
 from tests.processes import wait_for
-from tests.retrieval.making import jpeg
+from tests.retrieval.making import encoded, image_row, jpeg, scene
 
 pytestmark = pytest.mark.django_db
 
@@ -117,14 +118,16 @@ def test_a_zip_from_its_pieces_to_the_corpus(client: Client, settings: Any) -> N
     page = looked(client, address)
     look.refresh_from_db()
     assert (look.state, look.done, look.total) == ("done", 9, 9)
-    assert "<dd>3</dd>" in page
-    assert "<dd>2</dd>" in page
+    assert "<dt>Images</dt><dd>2</dd>" in page
+    assert "<dt>Refused</dt><dd>2</dd>" in page
+    assert "<dt>Species</dt><dd>2</dd>" in page
     assert "Rana temporaria/one.jpg" in page
+    assert "not an image of a known format" in page
     assert "“not a species” is not a species name" in page
     assert "litter" not in page
-    images = [client.get(f"{address}images/{number}/") for number in range(4)]
-    assert [one.status_code for one in images] == [200, 404, 200, 404]
-    assert [f"{address}images/{number}/" in page for number in range(4)] == [1, 0, 1, 0]
+    images = [client.get(f"{address}images/{number}/") for number in range(3)]
+    assert [one.status_code for one in images] == [200, 200, 404]
+    assert [f"{address}images/{number}/" in page for number in range(3)] == [1, 1, 0]
     assert (images[0]["Content-Type"], images[0].content[:2]) == ("image/jpeg", b"\xff\xd8")
     assert Image.objects.count() == 0
     assert "Give a name" in client.post(address, {"dataset": " "}).content.decode()
@@ -228,6 +231,95 @@ def test_the_only_list_of_images_is_taken_beside_other_tables(client: Client) ->
     send(client, address, "corpus.zip", zipped(files))
     imported(client, address, "corpus")
     assert list(Image.objects.values_list("pk", flat=True)) == [7]
+
+
+#: Names of files that no import reads, whatever lists them.
+BAD_NAMES = ("/etc/passwd", "../x.jpg", "https://example.org/x.jpg", "a/none.jpg", "a/b", "a" * 501)
+
+
+def bad_files() -> dict[str, bytes]:
+    """Files that no import takes, by their names, and good ones among them."""
+    photo = jpeg(size=(40, 30))
+    heic = b"\0\0\0\x18ftypheic" + bytes(100)
+    return {
+        "good.jpg": photo,
+        "heic named.jpg": heic,
+        "photo.heic": heic,
+        "photo.jxl": b"\xff\n" + bytes(100),
+        "notes.txt": b"no image",
+        "empty.jpg": b"",
+        "large.jpg": jpeg(size=(200, 100)),
+        "cut.jpg": encoded(scene(1, 90), "JPEG")[:-300],
+        "taken down.jpg": jpeg("red", size=(40, 30)),
+        "named as text.txt": jpeg("gold", size=(40, 30)),
+    }
+
+
+def as_folder() -> dict[str, bytes]:
+    files = {f"Rana temporaria/{name}": data for name, data in bad_files().items()}
+    return files | {"no species/1.jpg": jpeg(), "lonely.jpg": jpeg()}
+
+
+def as_table() -> dict[str, bytes]:
+    rows = [f"{name},Rana temporaria" for name in (*BAD_NAMES, *bad_files(), "good.jpg")]
+    rows += ["other.jpg,frog", "named as text.txt,"]
+    table = "\n".join(["file_name,scientific_name", *rows])
+    return bad_files() | {"list.csv": table.encode(), "other.jpg": jpeg()}
+
+
+def as_coco() -> dict[str, bytes]:
+    names = [*BAD_NAMES, *bad_files()]
+    images: list[Any] = [{"id": number, "file_name": name} for number, name in enumerate(names)]
+    images += [{"id": 0, "file_name": "good.jpg"}, {"file_name": "good.jpg"}, {"id": 99}, 7]
+    images.append({"id": 100, "file_name": "good.jpg", "width": 7, "height": 7, "date": "once"})
+    annotations = [{"image_id": 1, "category_id": 9}, {"image_id": 6, "category_id": 1}]
+    content = {
+        "images": images,
+        "categories": [{"id": 1, "name": "Rana temporaria"}, {"id": 2}],
+        "annotations": annotations,
+    }
+    return bad_files() | {"train.json": json.dumps(content).encode()}
+
+
+@pytest.mark.parametrize("layout", [as_folder, as_table, as_coco])
+def test_a_preview_refuses_what_the_import_refuses(
+    client: Client, admin: Any, layout: Callable[[], dict[str, bytes]], settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    settings.IMAGE_MAX_PIXELS = 10_000
+    monkeypatch.setattr("retrieval.uploads.services.MOST_SHOWN", 100)
+    down = bad_files()["taken down.jpg"]
+    gone = image_row(10**6, dataset="before")
+    ImageTakedown.objects.create(
+        image=gone, sha256=content_hash(down), reason="a person", taken_down_by=admin
+    )
+    address = begin(client)
+    send(client, address, "a.zip", zipped(layout()))
+    job = imported(client, address, "x")
+    preview = Job.objects.get(kind="preview").result
+    assert preview["images"] == job.result["added"] == Image.objects.filter(dataset="x").count()
+    for count, result in (("refused_count", "refused"), ("left_out_count", "left_out")):
+        assert preview[count] == job.result[result], count
+    previewed = {
+        (": ".join(filter(None, (one["record"], one["field"]))), one["reason"])
+        for one in preview["refused"]
+    }
+    assert previewed == set(job.item_errors.values_list("item", "message"))
+    assert {"was taken down, and isn't brought back", "The file is empty."} <= {
+        reason for _, reason in previewed
+    }
+
+
+def test_a_preview_decodes_the_first_images_alone(client: Client) -> None:
+    photo = jpeg(size=(40, 30))
+    names = [f"Rana temporaria/{number:02}.jpg" for number in range(SAMPLE + 2)]
+    address = begin(client)
+    cut = encoded(scene(1), "JPEG")[:-300]
+    send(client, address, "a.zip", zipped(dict.fromkeys(names, photo) | {names[-1]: cut}))
+    page = looked(client, address)
+    assert f"<dt>Images</dt><dd>{len(names)}</dd>" in page
+    job = imported(client, address, "x")
+    assert (job.result["added"], job.result["refused"]) == (len(names) - 1, 1)
 
 
 def overlapping() -> bytes:
