@@ -81,7 +81,9 @@ class AuditState:
     goes_on: bool
     """Whether the next draw belongs to it."""
     left: Mask
-    """By rank less 1: the images that can still be drawn."""
+    """By rank less 1: the images that can still be drawn, by everybody's judgments."""
+    unjudged: int
+    """How many images of the round are neither drawn nor judged, by the judgments that count."""
     aim: Aim
 
     @property
@@ -93,11 +95,6 @@ class AuditState:
     def hits(self) -> int:
         """Of these, those that nobody has decided to be not relevant."""
         return sum(audit_round.hits for audit_round in self.rounds)
-
-    @property
-    def unjudged(self) -> int:
-        """How many images can still be drawn."""
-        return int(self.left.sum())
 
     @property
     def now(self) -> Certificate:
@@ -181,9 +178,10 @@ def audit_state(query: Query, annotator: Any = None) -> AuditState:
     displayed leaves the pool, but not the number from which an earlier round drew: a choice of
     withdrawals after its draws must not enlarge the share that they are.
 
-    By an annotator's own judgments what others alone have judged counts as relevant, in whatever
-    round: their labels can't be read from it, and nothing is certified that all judgments wouldn't.
-    What is drawn and waits is the same for all.
+    By an annotator's own judgments what others alone have judged counts as not judged: neither
+    their labels nor how many there are can be read from it, and nothing is certified that all
+    judgments wouldn't, since more is unjudged and less is found. What is drawn and waits is the
+    same for all.
     """
     pool = query.current_list
     if pool is None or not pool.ready:
@@ -219,16 +217,19 @@ def audit_state(query: Query, annotator: Any = None) -> AuditState:
     last = rounds[-1] if rounds else None
     from_bits = [unpack_mask(draw_round.drawn_from, size) for draw_round in rounds]
     left = from_bits[-1] & free if rounds else free
-    goes_on = (
-        last is not None
-        and last.closed_at is None
-        and not (from_bits[-1] & (shown == 0) & ~free).any()
-    )
+    # What others alone have judged; nothing where everybody's judgments count.
+    unknown = judged & (label == _NONE) & (shown == 0) & ~withdrawn
     numbered = [
-        (draw_round.number, bits) for draw_round, bits in zip(rounds, from_bits, strict=True)
+        (draw_round.number, bits | unknown)
+        for draw_round, bits in zip(rounds, from_bits, strict=True)
     ]
-    if not goes_on:
-        numbered.append((np.iinfo(np.int32).max, left))
+    is_open = last is not None and last.closed_at is None
+
+    def goes_on(known_free: Mask) -> bool:
+        return is_open and not (from_bits[-1] & (shown == 0) & ~known_free).any()
+
+    if not goes_on(free | unknown):
+        numbered.append((np.iinfo(np.int32).max, left | unknown))
     hopeful = label.copy()
     hopeful[[rank - 1 for _, _, rank, _ in pending]] = _NEGATIVE
     in_pool = ~withdrawn | (shown > 0)
@@ -239,8 +240,9 @@ def audit_state(query: Query, annotator: Any = None) -> AuditState:
         found=int(((label == _RELEVANT) & in_pool).sum()),
         to_judge=[image_id for _, _, _, image_id in pending],
         last=last,
-        goes_on=goes_on,
+        goes_on=goes_on(free),
         left=left,
+        unjudged=int((left | unknown).sum()),
         aim=audit_aim(query),
     )
 

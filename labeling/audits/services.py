@@ -71,7 +71,7 @@ def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
         raise Conflict("The candidate list isn't ready yet, so nothing can be drawn.")
     state = audit_state(query, counted_for(annotator))
     missing = count - len(state.to_judge)
-    if missing <= 0 or not state.unjudged:
+    if missing <= 0 or not state.left.any():
         return state
     draw_round = _round(query, annotator, state)
     left = images_at(state.pool.pk, state.left)

@@ -164,7 +164,7 @@ class StudioActions:
     def changes(self, request: Request, pk: int) -> Response:
         """What is new since a cursor of `outline` or of the last `changes`; cheap to call often.
 
-        Judgments are one's own, made in whatever tab or device; of others only how many.
+        Judgments are one's own, made in whatever tab or device; of others reviewers read how many.
         """
         query, part = query_and_part(request.user, pk)
         sent = parameters(request, ChangesParameters)

@@ -34,8 +34,8 @@ class DrawnImageSerializer(JudgedImageSerializer):
 
 
 class AuditSerializer(serializers.Serializer[Any]):
-    """A query's audits of its present list: by an annotator's own judgments, where what others have
-    judged counts as relevant, or by everybody's for reviewers.
+    """A query's audits of its present list: by an annotator's own judgments, where what others
+    alone have judged counts as not judged, or by everybody's for reviewers.
     """
 
     annotator = serializers.IntegerField(help_text="one's own user id")
@@ -46,7 +46,7 @@ class AuditSerializer(serializers.Serializer[Any]):
     target = serializers.FloatField(help_text="the recall to certify")
     confidence = serializers.FloatField()
     found = serializers.IntegerField(help_text="relevant images of the pool")
-    unjudged = serializers.IntegerField(help_text="images that can still be drawn")
+    unjudged = serializers.IntegerField(help_text="images that aren't drawn or judged")
     drawn = serializers.IntegerField()
     hits = serializers.IntegerField(
         help_text="draws that are relevant, unsure, disputed or not judged yet"

@@ -12,6 +12,7 @@ from django.utils import timezone
 from core.sql import fetch_all
 from labeling.candidates.models import Candidate
 from labeling.comments.selectors import comment_counts
+from labeling.judging.access import counted_for
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.judging.sources import JudgmentSource
 from labeling.queries.models import Query
@@ -133,17 +134,17 @@ class Changes:
     flagged: list[int]
     """Ranks with an open flag, ascending."""
     others: list[OtherAnnotator]
-    """By name."""
+    """By name; nobody for an annotator, who labels without knowing what others do."""
     comments: list[dict[str, int]]
     """How many comments each image has, of those that the person may read."""
 
 
 def changes_since(*, query: Query, user: Any, cursor: int) -> Changes:
     """What a person judged for a query since `cursor` (an event id; 0 for all), and the state
-    of its list and of other annotators.
+    of its list and, for reviewers, of other annotators.
 
     One annotator's events are stored one after another, so none appears later before a cursor.
-    Four SQL queries, each by an index.
+    At most four SQL queries, each by an index.
     """
     events = fetch_all(_OWN, [query.current_list_id, query.pk, user.pk, cursor])
     latest: dict[int, OwnChange] = {}
@@ -157,7 +158,9 @@ def changes_since(*, query: Query, user: Any, cursor: int) -> Changes:
         own=list(latest.values()),
         withdrawn=[rank for flagged, rank in marked if not flagged],
         flagged=[rank for flagged, rank in marked if flagged],
-        others=[OtherAnnotator(*row) for row in fetch_all(_OTHERS, values)],
+        others=[OtherAnnotator(*row) for row in fetch_all(_OTHERS, values)]
+        if counted_for(user) is None
+        else [],
         comments=comment_counts(user, query),
     )
 

@@ -361,7 +361,7 @@ class ChangesSerializer(serializers.Serializer[Any]):
         child=serializers.IntegerField(), help_text="ranks with an open flag, all"
     )
     own = OwnChangeSerializer(many=True)
-    others = OtherAnnotatorSerializer(many=True, help_text="by name")
+    others = OtherAnnotatorSerializer(many=True, help_text="by name (reviewers); else empty")
     comments = CommentCountSerializer(many=True, help_text="of images whose comments one may read")
 
 

@@ -35,6 +35,7 @@ PASSING = (
     rb"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)?",
     rb"\d{1,2} \w{3} \d{4}, \d\d:\d\d",
     rb">(now|[^<>]+ ago)<",
+    rb"\d+ ms\b",
 )
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>(?:\[[^]]*\]|[^)])*\)")
 
@@ -56,16 +57,25 @@ def addresses(number: object = 1) -> list[str]:
     )
 
 
-def body_of(answer: Any) -> bytes:
-    """What an answer says, or the files of an archive, without what differs from one to the next by
-    itself."""
+def whole_body_of(answer: Any) -> bytes:
+    """What an answer says, or the files of an archive."""
     body: bytes = b"".join(answer.streaming_content) if answer.streaming else answer.content
     if answer.get("Content-Type") == "application/zip":
         archive = zipfile.ZipFile(io.BytesIO(body))
         body = b"".join(name.encode() + archive.read(name) for name in archive.namelist())
+    return body
+
+
+def lasting(body: bytes) -> bytes:
+    """A body without what differs from one answer to the next by itself."""
     for passing in PASSING:
         body = re.sub(passing, b"", body)
     return body
+
+
+def body_of(answer: Any) -> bytes:
+    """What lasts of what an answer says."""
+    return lasting(whole_body_of(answer))
 
 
 def _walk(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[str]:

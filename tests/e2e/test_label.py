@@ -302,7 +302,7 @@ def test_a_closed_query_refuses_in_both_views_and_what_was_refused_stays_in_sigh
     assert len(own(site, "ann", query)) == 1
 
 
-def test_labels_of_another_tab_and_of_others_appear(
+def test_labels_of_another_tab_appear_and_to_reviewers_those_of_others(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a swan with its young")
@@ -317,8 +317,13 @@ def test_labels_of_another_tab_and_of_others_appear(
     site.judge("otto", query, [(image, "not_relevant") for image in images])
     one.bring_to_front()
     poll(one)
-    expect(one.locator("[data-others]")).to_contain_text("otto labeled 3 here today")
+    expect(one.locator("[data-others]")).to_have_text("")
     assert shown(one, "judged").inner_text() == "2"
+    reviewer = log_in("rita")
+    open_label_page(reviewer, site, query)
+    poll(reviewer)
+    labeled = "ann labeled 2, otto labeled 3 here today"
+    expect(reviewer.locator("[data-others]")).to_have_text(labeled)
 
 
 def test_time_spent_on_a_skipped_image_is_its_own(site: Site, log_in: Callable[..., Page]) -> None:

@@ -117,7 +117,7 @@ class TestCounting:
         assert rounds(query) == [(2, 50, 3, 2)], "disputed"
         assert state(query).found == 2
 
-    def test_by_ones_own_labels_what_others_alone_judged_counts_as_relevant(
+    def test_by_ones_own_labels_what_others_alone_judged_counts_as_not_judged(
         self, query, annotator, other_annotator
     ):
         first, second, third = draw(query, annotator, 3)
@@ -126,14 +126,23 @@ class TestCounting:
         judge(query, other_annotator, [second, ranked, 0], NO)
         own, every = state(query, annotator), state(query)
         assert [(one.found, one.unjudged, one.drawn, one.hits) for one in own.rounds] == [
-            (2, 50, 3, 2),
-            (5, 46, 0, 0),
+            (2, 50, 3, 2)
         ]
         assert rounds(query) == [(1, 50, 3, 1), (2, 46, 0, 0)]
         assert (own.found, every.found) == (2, 1)
         assert own.to_judge == every.to_judge == [FIRST_ID + third]
-        assert own.unjudged == every.unjudged
+        assert (own.unjudged, every.unjudged) == (47, 46)
         assert own.now.missing_at_most > every.now.missing_at_most
+        # The draw goes by everybody's judgments.
+        [_, another] = draw(query, annotator, 2)
+        assert another != ranked
+        own = state(query, annotator)
+        assert [(one.found, one.unjudged, one.drawn, one.hits) for one in own.rounds] == [
+            (2, 50, 3, 2),
+            (4, 47, 1, 1),
+        ]
+        assert [one[1:3] for one in rounds(query)] == [(50, 3), (46, 1)]
+        assert own.now.missing_at_most > state(query).now.missing_at_most
 
     def test_changed_labels_count_in_all_rounds(self, query, annotator, reviewer):
         first = drawn(query, annotator, "relevant", NO)

@@ -55,9 +55,12 @@ export class AuditSource extends DrawnSource {
   drawing = false;
   /** Why it stopped, for people. */
   paused = "";
+  /** Whether nothing was left to draw, where others have judged what oneself hasn't. */
+  exhausted = false;
 
   async ask() {
     const answer = await this.#ask();
+    this.exhausted = this.drawing && !answer.to_judge;
     if (answer.then.met) this.drawing = false;
     return answer;
   }

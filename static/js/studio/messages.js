@@ -92,16 +92,17 @@ function endOfBlind(studio) {
 function endOfAudit(studio) {
   if (studio.blind) return endOfBlind(studio);
   const { drawn, unjudged, now, to_judge: waiting } = studio.store.outline;
-  const { paused } = studio.source;
+  const { paused, exhausted } = studio.source;
+  const left = unjudged && !exhausted;
   if (waiting) return box("Saving your judgments …", "What they certify shows when they are stored.");
   const { href } = studio.root.querySelector("a.back");
   const { ranking } = studio.source.given;
   const [name, label] = drawn ? ["Draw more images", "Audit"] : ["Draw images", "An audit by random images"];
-  const done = now.met || !unjudged;
+  const done = now.met || !left;
   const leave = !done && (now.out_of_reach || paused);
   const link = (to, text, primary) => make("a", { class: primary ? "button primary" : "button", href: to, text });
   const ways = [link(ranking, "To the ranking", leave), link(href, "Back to the query", done)];
-  if (unjudged) ways.unshift(choice(name, () => draw(studio), !done && !leave));
+  if (left) ways.unshift(choice(name, () => draw(studio), !done && !leave));
   return box(now.met ? "Certified" : label, sentences(now.sentence, reach(now), paused), ...ways);
 }
 
