@@ -217,6 +217,28 @@ class Environment:
         return found
 
 
+def misspelled(read: Collection[str], given: Iterable[str]) -> dict[str, str]:
+    """Those of the given variables that are no more than two letters from one that is read, and not
+    read themselves, each with that one.
+
+    A name of less than ten letters may differ in one, of less than five in none: systems set many
+    that are as near, such as HOST and PORT.
+    """
+    from rapidfuzz.distance import OSA  # reading settings needs none
+
+    known = {name: name for name in read} | {f"{name}_FILE": name for name in read}
+    found = {}
+    for one in sorted(set(given) - known.keys()):
+        near = [
+            (distance, name)
+            for name, base in known.items()
+            if (distance := OSA.distance(one, name)) <= min(2, len(base) // 5)
+        ]
+        if near:
+            found[one] = min(near)[1]
+    return found
+
+
 def chosen_model(var_dir: Path) -> str:
     """The embedding model that `demo` chose for this state folder, or an empty string.
 

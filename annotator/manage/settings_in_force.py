@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django.conf import settings
 
-from annotator.environment import Environment
+from annotator.environment import Environment, misspelled
 
 _SECRET: Final = re.compile(r"SECRET|PASSWORD|TOKEN|KEY")
 #: Settings under other names than their variables.
@@ -35,6 +36,13 @@ class SettingInForce:
 def settings_in_force() -> list[SettingInForce]:
     """Every variable that the settings read, by name."""
     return [_setting(name, is_set) for name, is_set in sorted(settings.VARIABLES.items())]
+
+
+def misspelled_variables() -> dict[str, str]:
+    """Variables of the environment that nothing reads, each with one that is read and called nearly
+    so.
+    """
+    return misspelled(settings.VARIABLES, os.environ)
 
 
 def _setting(name: str, is_set: bool) -> SettingInForce:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotator.backup.job import BACKUP_JOB, backup_begin
 from annotator.backup.selectors import last_backups
 from annotator.backup.services import backup_folder
-from annotator.manage.settings_in_force import settings_in_force
+from annotator.manage.settings_in_force import misspelled_variables, settings_in_force
 from annotator.processes.worker import live_workers
 from core.access import Role, require_role
 from core.address_choices import chosen, chosen_page
@@ -34,6 +34,7 @@ def manage(request: HttpRequest) -> HttpResponse:
     backups = last_backups()
     context = {
         "workers": live_workers(),
+        "misspelled": misspelled_variables(),
         "jobs": jobs[:LATEST_JOBS],
         "backup": backups["finished"],
         "failed_backup": backups["failed"],
@@ -72,4 +73,5 @@ def jobs(request: HttpRequest) -> HttpResponse:
 def settings_page(request: HttpRequest) -> HttpResponse:
     """The settings in force, to read only."""
     require_role(request.user, Role.ADMIN)
-    return render(request, "manage/settings.html", {"settings": settings_in_force()})
+    context = {"settings": settings_in_force(), "misspelled": misspelled_variables()}
+    return render(request, "manage/settings.html", context)

@@ -1,8 +1,10 @@
 import runpy
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 
-from annotator.environment import BadSetting, Environment, choose_model
+from annotator.environment import BadSetting, Environment, choose_model, misspelled
 from tests import ROOT
 
 pytestmark = pytest.mark.pure
@@ -117,3 +119,30 @@ def test_commands_take_the_model_that_the_demo_chose(
     monkeypatch.setenv("VAR_DIR", str(tmp_path))
     monkeypatch.setenv("EMBEDDING_MODEL", variable)
     assert runpy.run_path(str(ROOT / "annotator/settings.py"))["EMBEDDING_MODEL"] == model
+
+
+def test_variables_a_letter_or_two_from_one_that_is_read_are_named():
+    typed = {
+        "ALLOWED_HOST": "ALLOWED_HOSTS",
+        "ALOWED_HOSTS": "ALLOWED_HOSTS",
+        "ALLOWED-HOST": "ALLOWED_HOSTS",
+        "WEB_PROCESES": "WEB_PROCESSES",
+        "DATABASE_ULR": "DATABASE_URL",
+        "SECRET_KYE": "SECRET_KEY",
+        "SECRET_KYE_FILE": "SECRET_KEY_FILE",
+        "SECRET_KEY_FIEL": "SECRET_KEY_FILE",
+        "LOGLEVEL": "LOG_LEVEL",
+        "VARDIR": "VAR_DIR",
+        "EXTRA": "EXTRAS",
+        "DEBG": "DEBUG",
+    }
+    assert misspelled(settings.VARIABLES, typed) == typed
+    right = [*settings.VARIABLES, *(f"{name}_FILE" for name in settings.VARIABLES)]
+    assert misspelled(settings.VARIABLES, right) == {}
+
+
+def test_variables_that_systems_set_are_not_taken_for_misspelled_ones():
+    lines = Path(__file__).with_name("usual_variables.txt").read_text().splitlines()
+    usual = [name for line in lines if not line.startswith("#") for name in line.split()]
+    assert len(usual) > 400
+    assert misspelled(settings.VARIABLES, usual) == {}

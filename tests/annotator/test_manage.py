@@ -74,6 +74,20 @@ def test_settings_in_force_hide_secrets(
     assert "STOP_STREAK" in page
 
 
+def test_misspelled_variables_are_named_without_their_values(
+    clients: dict[str, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = ("/manage/", "/manage/settings/")
+    for page in pages:
+        assert "nothing reads it" not in clients["admin"].get(page).content.decode()
+    monkeypatch.setenv("SECRET_KYE", "hunter2")
+    for page in pages:
+        shown = clients["admin"].get(page).content.decode()
+        assert "<code>SECRET_KYE</code> is set" in shown
+        assert "is <code>SECRET_KEY</code> meant?" in shown
+        assert "hunter2" not in shown
+
+
 def test_every_variable_that_is_read_is_listed() -> None:
     env = Environment({"PORT": "80", "KEY_FILE": "/dev/null"})
     env.number("PORT", 8000, minimum=1)

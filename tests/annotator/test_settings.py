@@ -48,6 +48,24 @@ def test_every_way_in_says_what_is_wrong(way, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
+def test_a_misspelled_variable_is_named_in_the_log_and_stops_nothing(tmp_path):
+    own = {"VAR_DIR": str(tmp_path), "ALLOWED_HOST": "hunter2", "DATABASE_URL": "postgres://a@b/c"}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=ROOT,
+        env=os.environ | own | {"DJANGO_SETTINGS_MODULE": "annotator.settings"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = "The variable ALLOWED_HOST is set, and nothing reads it: is ALLOWED_HOSTS meant?\n"
+    assert done.stderr.count(said) == 1
+    assert "WARNING annotator.apps" in done.stderr
+    assert "hunter2" not in done.stderr
+
+
 def test_a_wrong_value_is_named_and_no_password_repeated(tmp_path, monkeypatch):
     address = "write an address such as "
     for name, value, says in (
