@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -143,6 +144,26 @@ class TestCounting:
         ]
         assert [one[1:3] for one in rounds(query)] == [(50, 3), (46, 1)]
         assert own.now.missing_at_most > state(query).now.missing_at_most
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_ones_own_labels_never_certify_more_than_all(
+        self, query, annotator, other_annotator, seed
+    ):
+        """Two people who agree judge in the list and draw, in turns that chance decides."""
+        chance = random.Random(seed)
+        relevant = {0, 1, *chance.sample(range(JUDGED, IMAGES), 8)}
+        for _ in range(25):
+            person = chance.choice((annotator, other_annotator))
+            drawing = chance.random() < 0.5
+            numbers = draw(query, person, 2) if drawing else chance.sample(range(IMAGES), 3)
+            for number in numbers[: chance.randint(0, 3)]:
+                judge(query, person, [number], "relevant" if number in relevant else NO)
+            every = state(query).now
+            for one in (annotator, other_annotator):
+                own = state(query, one).now
+                assert own.missing_at_most >= every.missing_at_most
+                assert (own.recall_at_least or 0) <= (every.recall_at_least or 0)
+                assert every.met or not own.met
 
     def test_changed_labels_count_in_all_rounds(self, query, annotator, reviewer):
         first = drawn(query, annotator, "relevant", NO)
