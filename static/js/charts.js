@@ -31,9 +31,7 @@ let library;
 
 function vega() {
   // An exported page contains it.
-  library ??= window.vegaEmbed
-    ? Promise.resolve()
-    : import(document.querySelector("[data-vega-source]").href);
+  library ??= window.vegaEmbed ? Promise.resolve() : import(document.querySelector("[data-vega-source]").href);
   return library;
 }
 

@@ -19,7 +19,13 @@ export class Thread {
     this.seen = seen;
     const part = (name) => root.querySelector(`[data-comments-${name}]`);
     [this.list, this.state, this.text, this.send, this.resolve, this.resolved, this.retry] = [
-      "list", "state", "text", "send", "resolve", "resolved", "retry",
+      "list",
+      "state",
+      "text",
+      "send",
+      "resolve",
+      "resolved",
+      "retry",
     ].map(part);
     /** Texts that aren't sent yet, by image. */
     this.drafts = new Map();

@@ -199,7 +199,13 @@ class FlagReview {
     } else {
       card.cleared = answer.cleared;
       const mine = answer.cleared.length > 0;
-      this.decided(card, answer, "cleared", mine ? "Cleared: it stays in the corpus." : "Somebody else has cleared it.", mine);
+      this.decided(
+        card,
+        answer,
+        "cleared",
+        mine ? "Cleared: it stays in the corpus." : "Somebody else has cleared it.",
+        mine,
+      );
     }
   }
 

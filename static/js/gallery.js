@@ -66,7 +66,11 @@ class Viewer {
 
   step(by) {
     if (this.gallery.tiles[this.place + by]) this.show(this.place + by);
-    else showState(this.part("state"), by > 0 ? "This is the last image of the page." : "This is the first image of the page.");
+    else
+      showState(
+        this.part("state"),
+        by > 0 ? "This is the last image of the page." : "This is the first image of the page.",
+      );
   }
 
   show(place) {

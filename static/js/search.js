@@ -103,7 +103,9 @@ class SearchPage {
     const results = new DOMParser().parseFromString(html, "text/html").querySelector("[data-search-results]");
     if (results) return document.adoptNode(results);
     throw new Error(
-      response.redirected ? "You are logged out. Load this page again to log in." : `The server answered ${response.status}.`,
+      response.redirected
+        ? "You are logged out. Load this page again to log in."
+        : `The server answered ${response.status}.`,
     );
   }
 
@@ -120,7 +122,9 @@ class SearchPage {
   #fail(message) {
     this.shown = null;
     const again = button("Try again", () => this.#search());
-    this.found.replaceChildren(make("div", { class: "notice error", role: "alert" }, make("span", { text: message }), again));
+    this.found.replaceChildren(
+      make("div", { class: "notice error", role: "alert" }, make("span", { text: message }), again),
+    );
     this.#say("");
     this.model.hidden = true;
     if (this.queryForm) this.queryForm.hidden = true;

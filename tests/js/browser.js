@@ -45,7 +45,15 @@ export async function settle() {
 export class FakeElement extends EventTarget {
   constructor(tag = "div") {
     super();
-    Object.assign(this, { tag, dataset: {}, style: { setProperty() {} }, children: [], attributes: {}, hidden: false, text: "" });
+    Object.assign(this, {
+      tag,
+      dataset: {},
+      style: { setProperty() {} },
+      children: [],
+      attributes: {},
+      hidden: false,
+      text: "",
+    });
     this.found = new Map();
     this.classes = new Set();
     this.classList = {
@@ -118,7 +126,9 @@ export class FakeElement extends EventTarget {
 
   /** The innermost elements that have just this text. */
   withText(text) {
-    const within = this.children.filter((child) => child instanceof FakeElement).flatMap((child) => child.withText(text));
+    const within = this.children
+      .filter((child) => child instanceof FakeElement)
+      .flatMap((child) => child.withText(text));
     return within.length || this.textContent !== text ? within : [this];
   }
 }

@@ -13,7 +13,9 @@ async function start(t, options) {
 /** Store, outbox and changes of the query on a page. */
 async function following(page) {
   const [{ CandidateStore }, { ListSource }, { Changes }, { Outbox }] = await Promise.all(
-    ["studio/store.js", "studio/list-source.js", "studio/changes.js", "saving/outbox.js"].map((path) => page.load(path)),
+    ["studio/store.js", "studio/list-source.js", "studio/changes.js", "saving/outbox.js"].map((path) =>
+      page.load(path),
+    ),
   );
   const store = new CandidateStore(`/api/queries/${QUERY}/`, ListSource);
   const heard = [];
@@ -70,7 +72,10 @@ test("what waits here stands here until the server has said what it makes of it"
   await browser.until(() => !outbox.waiting);
   await settle();
   assert.deepEqual(labels(store, 4), [null, null, "relevant", "relevant"]);
-  assert.deepEqual((await outbox.refused()).map(({ result }) => result.code), ["conflict"]);
+  assert.deepEqual(
+    (await outbox.refused()).map(({ result }) => result.code),
+    ["conflict"],
+  );
   await changes.poll();
   assert.deepEqual(labels(store, 4), [null, null, "relevant", "relevant"]);
 });
@@ -102,7 +107,10 @@ test("a refused label leaves alone what was judged after it", async (t) => {
   await judge(1, "relevant");
   await judge(1, "unsure");
   await browser.until(() => seen.length === 2);
-  assert.deepEqual(seen, [["relevant", "unsure"], ["unsure", "not_relevant"]]);
+  assert.deepEqual(seen, [
+    ["relevant", "unsure"],
+    ["unsure", "not_relevant"],
+  ]);
 });
 
 test("two tabs have each other's labels at once", async (t) => {
@@ -113,11 +121,14 @@ test("two tabs have each other's labels at once", async (t) => {
   await first.judge(1, null);
   await Promise.all([first.outbox.drained(), second.outbox.drained()]);
   for (const { store } of [first, second]) assert.deepEqual(labels(store, 2), [null, "unsure"]);
-  assert.deepEqual(first.server.events.map(([, , image, relevance]) => [image, relevance]), [
-    [imageAt(1), "relevant"],
-    [imageAt(2), "unsure"],
-    [imageAt(1), null],
-  ]);
+  assert.deepEqual(
+    first.server.events.map(([, , image, relevance]) => [image, relevance]),
+    [
+      [imageAt(1), "relevant"],
+      [imageAt(2), "unsure"],
+      [imageAt(1), null],
+    ],
+  );
 });
 
 test("active seconds count from the judgment on, and once", async (t) => {
@@ -140,7 +151,10 @@ test("withdrawn images, a longer list and a closed query are noticed", async (t)
   server.flagged = [5];
   await changes.poll();
   assert.deepEqual(heard("withdrawn"), [{ ranks: [3] }]);
-  assert.deepEqual([store.next(2), store.visible(3), await store.details(3), store.progress.candidates], [4, false, null, 19]);
+  assert.deepEqual(
+    [store.next(2), store.visible(3), await store.details(3), store.progress.candidates],
+    [4, false, null, 19],
+  );
   assert.equal(store.entry(5).flagged, true);
   server.withdrawn = [];
   await changes.poll();
@@ -165,7 +179,8 @@ test("others are told when they change", async (t) => {
 
 test("more acts than one answer holds end with the last of each image", async (t) => {
   const { server, store, changes, heard } = await start(t);
-  for (let act = 0; act < 1200; act += 1) server.judge(1, QUERY, imageAt(1 + (act % 2)), act < 1100 ? "unsure" : "relevant");
+  for (let act = 0; act < 1200; act += 1)
+    server.judge(1, QUERY, imageAt(1 + (act % 2)), act < 1100 ? "unsure" : "relevant");
   server.judge(1, QUERY, imageAt(1), "not_relevant");
   await changes.poll();
   assert.deepEqual(labels(store, 2), ["not_relevant", "relevant"]);

@@ -11,7 +11,10 @@ test("marks are drafts until they are what stands", async (t) => {
   const { Marks } = await page.load("studio/grid-marks.js");
   const marks = new Marks("grid");
   const [plain, negative] = [entry(1), entry(2, "not_relevant")];
-  assert.deepEqual([marks.shown(plain), marks.outcome(plain), marks.shown(negative)], [null, "not_relevant", "not_relevant"]);
+  assert.deepEqual(
+    [marks.shown(plain), marks.outcome(plain), marks.shown(negative)],
+    [null, "not_relevant", "not_relevant"],
+  );
   marks.set(plain, marks.toggled(plain, "relevant"));
   marks.set(negative, "relevant");
   assert.deepEqual([marks.images, marks.isDraft(plain)], [[1, 2], true]);
@@ -19,7 +22,7 @@ test("marks are drafts until they are what stands", async (t) => {
   assert.equal(marks.toggled(plain, "unsure"), "unsure");
   assert.equal(marks.toggled(negative, "relevant"), "not_relevant");
   // A reload of the tab keeps them.
-  const again = new ((await page.reload().load("studio/grid-marks.js")).Marks)("grid");
+  const again = new (await page.reload().load("studio/grid-marks.js")).Marks("grid");
   assert.deepEqual(again.images, [1, 2]);
   again.set(negative, "not_relevant");
   assert.deepEqual(again.images, [1]);
@@ -47,8 +50,14 @@ test("submitting judges what becomes another than it is", async (t) => {
 test("the number of tiles stays within bounds and steps by full rows", async (t) => {
   const { allowedSize, steppedSize } = await load(t, "studio/grid-tiles.js");
   assert.deepEqual([5, 12, 33.4, 99, NaN, undefined].map(allowedSize), [12, 12, 33, 60, 30, 30]);
-  assert.deepEqual([12, 13, 30, 60].map((size) => steppedSize(size, 1)), [15, 15, 35, 60]);
-  assert.deepEqual([12, 13, 30, 60].map((size) => steppedSize(size, -1)), [12, 12, 28, 54]);
+  assert.deepEqual(
+    [12, 13, 30, 60].map((size) => steppedSize(size, 1)),
+    [15, 15, 35, 60],
+  );
+  assert.deepEqual(
+    [12, 13, 30, 60].map((size) => steppedSize(size, -1)),
+    [12, 12, 28, 54],
+  );
 });
 
 const GRID = { columns: 4, rows: 3, width: 400, height: 300, count: 10 };
@@ -125,7 +134,10 @@ test("filters are asked of the server and said in words, one for each", async (t
   // The page itself knows what is judged, with what waits.
   assert.deepEqual(say({ judged: "no" }), ["", ["not labeled by you"]]);
   assert.deepEqual(say({ judged: "unsure" }), ["", ["unsure by your label"]]);
-  assert.deepEqual(say({ flagged: "yes", species: [3, 4] }), ["flagged=yes&species=3&species=4", ["flagged", "2 species"]]);
+  assert.deepEqual(say({ flagged: "yes", species: [3, 4] }), [
+    "flagged=yes&species=3&species=4",
+    ["flagged", "2 species"],
+  ]);
   assert.deepEqual(say({ from: "2020-01-01", to: "2021-01-01", months: [1, 12] }), [
     "date_from=2020-01-01&date_to=2021-01-01&month=1&month=12",
     ["2020-01-01 to 2021-01-01", "January, December"],

@@ -4,7 +4,16 @@ import { FakeElement, JudgingServer, settle } from "./browser.js";
 export const QUERY = 7;
 const MOST_ACTS = 1000;
 const LETTERS = { relevant: "r", not_relevant: "n", unsure: "u" };
-const SOURCE_LETTERS = { list: "l", search: "s", similar: "m", audit: "a", import: "i", learned: "o", second: "b", run: "r" };
+const SOURCE_LETTERS = {
+  list: "l",
+  search: "s",
+  similar: "m",
+  audit: "a",
+  import: "i",
+  learned: "o",
+  second: "b",
+  run: "r",
+};
 
 /** The image at a rank. */
 export const imageAt = (rank) => 100 + rank;
@@ -34,7 +43,8 @@ export class LabelingServer extends JudgingServer {
   }
 
   #outline() {
-    const letters = (letter) => this.ranks.map((rank) => (this.#standing(rank) ? letter(this.#standing(rank)) : "-")).join("");
+    const letters = (letter) =>
+      this.ranks.map((rank) => (this.#standing(rank) ? letter(this.#standing(rank)) : "-")).join("");
     return {
       annotator: this.user,
       list: { ...this.list },
@@ -55,7 +65,9 @@ export class LabelingServer extends JudgingServer {
 
   #changes(cursor) {
     const acts = this.acts.slice(cursor, cursor + MOST_ACTS);
-    const own = new Map(acts.filter(({ user, query }) => user === this.user && query === QUERY).map((act) => [act.image, act]));
+    const own = new Map(
+      acts.filter(({ user, query }) => user === this.user && query === QUERY).map((act) => [act.image, act]),
+    );
     return {
       query: { ...this.query },
       list: { id: this.list.id, size: this.list.size },

@@ -63,29 +63,46 @@ test("judgments made without network arrive once and in the order of all queries
     ...arrived([[52, "relevant"]], 8),
   ]);
   assert.deepEqual([problem(here), here.box.saved, here.box.elsewhere, here.box.unsavedSeconds], [null, 122, 0, 0]);
-  const answered = sent().filter(({ body }) => server.seen.has(body[0].client_id)).slice(-5);
-  assert.deepEqual(answered.map(({ path, body }) => [path.split("/")[3], body.length]), [
-    ["7", 3],
-    ["8", 2],
-    ["7", 100],
-    ["7", 19],
-    ["8", 1],
-  ]);
+  const answered = sent()
+    .filter(({ body }) => server.seen.has(body[0].client_id))
+    .slice(-5);
+  assert.deepEqual(
+    answered.map(({ path, body }) => [path.split("/")[3], body.length]),
+    [
+      ["7", 3],
+      ["8", 2],
+      ["7", 100],
+      ["7", 19],
+      ["8", 1],
+    ],
+  );
 });
 
 test("what goes with a judgment arrives with it, and how long ago it was made", async (t) => {
   const { browser, sent } = start(t);
   const here = await desk(browser.page());
   browser.goOffline();
-  await here.judge([1, "relevant", { grade: 2, reason: "A tail", expected: null, revision: 4, place: 9, source: "learned" }]);
+  await here.judge([
+    1,
+    "relevant",
+    { grade: 2, reason: "A tail", expected: null, revision: 4, place: 9, source: "learned" },
+  ]);
   await browser.pass(60_000);
   browser.goOnline();
   await settle();
   const [{ client_id: clientId, ...item }] = sent().at(-1).body;
   assert.match(clientId, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   assert.deepEqual(item, {
-    image: 1, relevance: "relevant", grade: 2, reason: "A tail", expected: null, revision: 4, place: 9,
-    source: "learned", seconds: 1.5, age: 60,
+    image: 1,
+    relevance: "relevant",
+    grade: 2,
+    reason: "A tail",
+    expected: null,
+    revision: 4,
+    place: 9,
+    source: "learned",
+    seconds: 1.5,
+    age: 60,
   });
   const { headers } = sent().at(-1);
   assert.deepEqual([headers["X-Annotator"], headers["X-CSRFToken"]], ["1", "token"]);
@@ -100,7 +117,10 @@ test("a lost answer is asked for again, with the same client ids, and counts onc
   assert.equal(sent().length, 3);
   const ids = sent().map(({ body }) => body.map((item) => item.client_id).join());
   assert.equal(new Set(ids).size, 1);
-  assert.deepEqual(here.told("answer")[0].results.map(({ status }) => status), Array(5).fill("repeated"));
+  assert.deepEqual(
+    here.told("answer")[0].results.map(({ status }) => status),
+    Array(5).fill("repeated"),
+  );
   assert.deepEqual(server.events, arrived(marks(1, 5)));
   assert.equal(here.box.saved, 5);
 });
@@ -128,7 +148,10 @@ for (const [name, trouble, kind] of [
     const asked = sent().length - before;
     assert.ok(asked >= 2 && asked <= 4, `${asked} requests`);
     assert.deepEqual(server.events, []);
-    assert.deepEqual((await here.box.pending()).map(({ image }) => image), [1, 2, 3, 4]);
+    assert.deepEqual(
+      (await here.box.pending()).map(({ image }) => image),
+      [1, 2, 3, 4],
+    );
     server.trouble = null;
     await browser.until(() => !here.box.waiting);
     assert.deepEqual([problem(here), here.box.saved], [null, 4]);
@@ -308,14 +331,26 @@ test("a refused judgment is kept with its reason until it is dismissed, in all t
   await here.judge([1, "unsure"], [2, "relevant"]);
   await browser.until(() => here.told("refused").length === 2);
   const told = here.told("refused");
-  assert.deepEqual(told.map(({ record, stands }) => [record.image, stands]), [[1, "relevant"], [2, null]]);
-  assert.deepEqual(told.map(({ result }) => result.detail), Array(2).fill("The query is complete."));
+  assert.deepEqual(
+    told.map(({ record, stands }) => [record.image, stands]),
+    [
+      [1, "relevant"],
+      [2, null],
+    ],
+  );
+  assert.deepEqual(
+    told.map(({ result }) => result.detail),
+    Array(2).fill("The query is complete."),
+  );
   await settle();
   assert.deepEqual([here.box.saved, here.box.waiting], [1, 0]);
 
   const other = await desk(browser.page());
   const again = await desk(here.page.reload());
-  assert.deepEqual(again.told("refused").map(({ record }) => record.image), [1, 2]);
+  assert.deepEqual(
+    again.told("refused").map(({ record }) => record.image),
+    [1, 2],
+  );
   const ids = told.map(({ record }) => record.client_id);
   await again.box.dismiss(ids);
   await settle();
@@ -355,11 +390,14 @@ test("a query that is gone refuses all of its judgments and holds up no other's"
   browser.goOnline();
   await browser.until(() => next.box.saved === 1);
   const told = here.told("refused");
-  assert.deepEqual(told.map(({ record, result, stands }) => [record.image, result.code, stands]), [
-    [1, "closed", null],
-    [2, "closed", null],
-    [3, "closed", null],
-  ]);
+  assert.deepEqual(
+    told.map(({ record, result, stands }) => [record.image, result.code, stands]),
+    [
+      [1, "closed", null],
+      [2, "closed", null],
+      [3, "closed", null],
+    ],
+  );
   assert.ok(told.every(({ result }) => result.detail));
   assert.deepEqual(server.events, arrived([[9, "relevant"]], 8));
 });
@@ -452,7 +490,10 @@ test("one request at a time over all tabs, in the order of the judgments", async
   for (const { box } of tabs) assert.equal(box.unsavedSeconds, 0);
   for (const [mine, { told }] of tabs.entries()) {
     const heard = told("remote").flatMap((one) => one.marks.map(({ image }) => image));
-    assert.deepEqual(heard, list.filter((_, place) => place % 2 !== mine).map(([image]) => image));
+    assert.deepEqual(
+      heard,
+      list.filter((_, place) => place % 2 !== mine).map(([image]) => image),
+    );
   }
 });
 

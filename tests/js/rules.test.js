@@ -21,12 +21,19 @@ function progressOf({ relevance, ...options }) {
 function told(ways) {
   const one = ([rule, met]) => {
     const [name, of] = rule.split(":");
-    return of ? { name, title: "A certificate", met, value: 0.5, of: Number(of), sentence: "50 % certified" } : { name };
+    return of
+      ? { name, title: "A certificate", met, value: 0.5, of: Number(of), sentence: "50 % certified" }
+      : { name };
   };
   return { ways: ways.map((way) => ({ rules: way.map(one) })) };
 }
 
-const listOf = ({ relevance, complete }) => ({ complete, size: relevance.length, total: relevance.length, unembedded: 0 });
+const listOf = ({ relevance, complete }) => ({
+  complete,
+  size: relevance.length,
+  total: relevance.length,
+  unembedded: 0,
+});
 
 test("every shared case stands on the page as on the server", async (t) => {
   const handInState = await rules(t);
@@ -39,7 +46,12 @@ test("every shared case stands on the page as on the server", async (t) => {
     assert.ok(one.met || found.wanting, name);
     assert.equal(Boolean(found.reason), one.met, name);
     // A minimum has a row of its own behind the streak's.
-    if (!one.minimum) assert.deepEqual(found.rows.map(({ holds }) => holds), one.ways.flat().map(([, met]) => met), name);
+    if (!one.minimum)
+      assert.deepEqual(
+        found.rows.map(({ holds }) => holds),
+        one.ways.flat().map(([, met]) => met),
+        name,
+      );
   }
 });
 

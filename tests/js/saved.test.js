@@ -18,7 +18,10 @@ async function start(t) {
   return { server, browser, page, studio, shown, notice, judge };
 }
 
-const down = (status, detail) => ({ path }) => (path.endsWith("/judgments/") ? json({ detail }, status) : null);
+const down =
+  (status, detail) =>
+  ({ path }) =>
+    path.endsWith("/judgments/") ? json({ detail }, status) : null;
 
 test("a labeling page says how many wait, why, and that nothing is lost", async (t) => {
   const { server, browser, studio, shown, notice, judge } = await start(t);
@@ -28,7 +31,12 @@ test("a labeling page says how many wait, why, and that nothing is lost", async 
   await studio.outbox.drained();
   assert.equal(shown(), "All saved · 1");
   for (const [trouble, words, what, action] of [
-    [down(507, "The server's disk is full."), "Disk full · 1 waiting, 1 saved", /disk is full.*when there is room/, "Try now"],
+    [
+      down(507, "The server's disk is full."),
+      "Disk full · 1 waiting, 1 saved",
+      /disk is full.*when there is room/,
+      "Try now",
+    ],
     [down(401, ""), "Logged out · 1 waiting, 1 saved", /logged out.*logged in again/, "Log in"],
     [down(409, ""), "Other user · 1 waiting, 1 saved", /Somebody else.*when you log in/, "Log in"],
     [down(500, "Out of order."), "No answer · 1 waiting, 1 saved", /Out of order.*as soon as/, "Try now"],
@@ -46,7 +54,10 @@ test("a labeling page says how many wait, why, and that nothing is lost", async 
   notice("outbox").withText("Try now")[0].click();
   await browser.until(() => !studio.outbox.waiting);
   await settle();
-  assert.deepEqual([shown(), notice("outbox"), studio.live.textContent], ["All saved · 2", null, "The connection is back."]);
+  assert.deepEqual(
+    [shown(), notice("outbox"), studio.live.textContent],
+    ["All saved · 2", null, "The connection is back."],
+  );
 });
 
 test("a page is held open only where what waits would be lost with it", async (t) => {
@@ -98,9 +109,14 @@ test("a label that would overwrite another is kept until it is decided, over a r
   await choose("Keep the stored label");
   assert.deepEqual([told(), dialog.open], [undefined, false]);
   await again.outbox.drained();
-  assert.deepEqual(server.events.map(([, , image, relevance]) => [image, relevance]), [
-    [imageAt(1), "not_relevant"], [imageAt(2), "not_relevant"], [imageAt(1), "relevant"],
-  ]);
+  assert.deepEqual(
+    server.events.map(([, , image, relevance]) => [image, relevance]),
+    [
+      [imageAt(1), "not_relevant"],
+      [imageAt(2), "not_relevant"],
+      [imageAt(1), "relevant"],
+    ],
+  );
   assert.deepEqual(await again.outbox.refused(), []);
 });
 

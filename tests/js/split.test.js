@@ -24,7 +24,10 @@ test("Apply waits for another preview once a field differs, and comes back with 
     form.dispatchEvent(new Event("input"));
   };
   write("8");
-  assert.deepEqual([apply.disabled, state.textContent], [true, "The fields have changed: preview the draw again first."]);
+  assert.deepEqual(
+    [apply.disabled, state.textContent],
+    [true, "The fields have changed: preview the draw again first."],
+  );
   write("7");
   assert.deepEqual([apply.disabled, state.textContent], [false, "Nothing has changed yet."]);
 });

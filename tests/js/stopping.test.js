@@ -13,7 +13,9 @@ for (const { name, input, expected } of cases) {
     const { unsure, met, ...state } = stopState(input.relevance, input.sources, input);
     assert.deepEqual(state, expected);
     assert.equal(met, expected.rule !== "none");
-    const counted = [...input.relevance].filter((letter, place) => letter === "u" && !input.withdrawn.includes(place + 1));
+    const counted = [...input.relevance].filter(
+      (letter, place) => letter === "u" && !input.withdrawn.includes(place + 1),
+    );
     assert.equal(unsure, counted.length);
   });
 }

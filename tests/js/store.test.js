@@ -12,7 +12,9 @@ async function storeOn(page, [path, name] = ["studio/list-source.js", "ListSourc
     store.addEventListener(kind, ({ detail }) => heard.push([kind, detail]));
   }
   await store.load();
-  return Object.assign(store, { heard: (wanted) => heard.filter(([kind]) => kind === wanted).map(([, detail]) => detail) });
+  return Object.assign(store, {
+    heard: (wanted) => heard.filter(([kind]) => kind === wanted).map(([, detail]) => detail),
+  });
 }
 
 function start(t, options) {
@@ -30,7 +32,10 @@ test("labels, sources and grades are those of the server, and progress is counte
   const store = await storeOn(browser.page());
   assert.deepEqual(labels(store, 5), ["relevant", "not_relevant", null, "unsure", null]);
   assert.deepEqual([store.entry(4).source, store.gradeOf(imageAt(1)), store.gradeOf(imageAt(2))], ["search", 3, null]);
-  assert.deepEqual([store.entry(5).flagged, store.entry(1).flagged, store.entry(0), store.entry(21)], [true, false, null, null]);
+  assert.deepEqual(
+    [store.entry(5).flagged, store.entry(1).flagged, store.entry(0), store.entry(21)],
+    [true, false, null, null],
+  );
   const { judged, relevant, unsure, streak, prefix, remaining, candidates, stop } = store.progress;
   assert.deepEqual([judged, relevant, unsure, streak, prefix, remaining, candidates], [3, 1, 1, 1, 2, 17, 20]);
   assert.deepEqual([stop.required, stop.met], [5, false]);
@@ -44,7 +49,8 @@ test("a page opened with judgments waiting shows them", async (t) => {
   server.trouble = ({ path }) => (path.endsWith("/judgments/") ? new Response("{}", { status: 503 }) : null);
   const { Outbox } = await browser.page().load("saving/outbox.js");
   const box = new Outbox({ user: 1, query: QUERY, url: `/api/queries/${QUERY}/judgments/` });
-  const judge = (...marks) => box.add(marks.map(([rank, relevance, more]) => ({ image: imageAt(rank), relevance, ...more })));
+  const judge = (...marks) =>
+    box.add(marks.map(([rank, relevance, more]) => ({ image: imageAt(rank), relevance, ...more })));
   await judge([1, "relevant", { grade: 2 }], [2, "not_relevant"], [1, null]);
   await judge([3, "unsure"], [4, "not_relevant"]);
   const store = await storeOn(browser.page());
@@ -59,7 +65,10 @@ test("a judgment that is answered while the list is read shows as it ends", asyn
   server.trouble = stuck;
   const { Outbox } = await browser.page().load("saving/outbox.js");
   const box = new Outbox({ user: 1, query: QUERY, url: `/api/queries/${QUERY}/judgments/` });
-  await box.add([{ image: imageAt(1), relevance: "relevant" }, { image: imageAt(2), relevance: "relevant", expected: null }]);
+  await box.add([
+    { image: imageAt(1), relevance: "relevant" },
+    { image: imageAt(2), relevance: "relevant", expected: null },
+  ]);
   await settle();
   server.late = async ({ path }) => {
     if (!path.includes("/outline/")) return;
@@ -69,7 +78,10 @@ test("a judgment that is answered while the list is read shows as it ends", asyn
   };
   // The outline had neither label yet; the second one was refused.
   assert.deepEqual(labels(await storeOn(browser.page()), 2), ["relevant", null]);
-  assert.deepEqual((await box.refused()).map(({ record }) => record.image), [imageAt(2)]);
+  assert.deepEqual(
+    (await box.refused()).map(({ record }) => record.image),
+    [imageAt(2)],
+  );
 });
 
 test("what waits is of its own person and query only", async (t) => {
@@ -151,7 +163,10 @@ test("withdrawing and flagging are told once, for what changed", async (t) => {
   store.setFlagged([5, 6]);
   assert.deepEqual(store.heard("labels").at(-1), { images: [imageAt(6), imageAt(4)] });
   store.setFlags(imageAt(5), []);
-  assert.deepEqual([4, 5, 6].map((rank) => store.entry(rank).flagged), [false, false, true]);
+  assert.deepEqual(
+    [4, 5, 6].map((rank) => store.entry(rank).flagged),
+    [false, false, true],
+  );
 });
 
 test("a longer list is told, and another one ends the filter", async (t) => {
@@ -171,10 +186,14 @@ test("a longer list is told, and another one ends the filter", async (t) => {
 test("details are fetched by pages, once each, and within a filter by ranks ahead", async (t) => {
   const { browser } = start(t, { size: 250 });
   const page = browser.page();
-  const asked = () => browser.requests.filter(({ path }) => path.includes("/candidates/")).map(({ path }) => path.split("?")[1]);
+  const asked = () =>
+    browser.requests.filter(({ path }) => path.includes("/candidates/")).map(({ path }) => path.split("?")[1]);
   let store = await storeOn(page);
   const candidates = await store.source.details.of([1, 2, 100, 101, 9999, 0]);
-  assert.deepEqual(candidates.map((candidate) => candidate?.rank ?? null), [1, 2, 100, 101, null, null]);
+  assert.deepEqual(
+    candidates.map((candidate) => candidate?.rank ?? null),
+    [1, 2, 100, 101, null, null],
+  );
   await Promise.all([store.details(3), store.details(150), store.details(120)]);
   assert.deepEqual(asked(), ["start_rank=1&limit=100", "start_rank=101&limit=100"]);
   store.source.details.forget([2]);
@@ -202,13 +221,22 @@ test("images are decoded ahead in order, kept up to a number, and let go", async
   const store = await storeOn(browser.page());
   store.caches.image.prefetch([3, 4, 5]);
   await settle();
-  assert.deepEqual([3, 4, 5].map((rank) => store.caches.image.now(rank)?.src), [3, 4, 5].map((rank) => `/images/${imageAt(rank)}.jpg`));
+  assert.deepEqual(
+    [3, 4, 5].map((rank) => store.caches.image.now(rank)?.src),
+    [3, 4, 5].map((rank) => `/images/${imageAt(rank)}.jpg`),
+  );
   assert.equal(store.caches.thumbnail.now(3), null);
   store.caches.image.release([4]);
-  assert.deepEqual([3, 4, 5].map((rank) => store.caches.image.now(rank) !== null), [false, true, false]);
+  assert.deepEqual(
+    [3, 4, 5].map((rank) => store.caches.image.now(rank) !== null),
+    [false, true, false],
+  );
   for (let rank = 1; rank <= 120; rank += 1) await store.caches.image.get(rank);
   assert.equal(store.caches.image.entries.size, 64);
-  assert.deepEqual([56, 57].map((rank) => store.caches.image.now(rank) !== null), [false, true]);
+  assert.deepEqual(
+    [56, 57].map((rank) => store.caches.image.now(rank) !== null),
+    [false, true],
+  );
 });
 
 test("a picture that failed comes when the connection is back, or after a while, or when it is wanted again", async (t) => {
@@ -220,7 +248,10 @@ test("a picture that failed comes when the connection is back, or after a while,
   browser.goOnline();
   await settle();
   assert.deepEqual(store.heard("image"), [{ rank: 1, kind: "image" }]);
-  for (const [rank, again] of [[2, () => browser.pass(5000)], [3, () => store.caches.image.prefetch([3])]]) {
+  for (const [rank, again] of [
+    [2, () => browser.pass(5000)],
+    [3, () => store.caches.image.prefetch([3])],
+  ]) {
     browser.broken.add(`/images/${imageAt(rank)}.jpg`);
     await assert.rejects(store.caches.image.get(rank));
     browser.broken.clear();
@@ -250,7 +281,11 @@ test("files far ahead are fetched one by one, with rests, behind what is decoded
 test("in the order that learns, what was met or labeled stays and the queue comes next", async (t) => {
   const { server, browser } = start(t, { size: 8 });
   const revision = (number, ranks) => ({
-    id: 10 + number, number, list: 1, last_event: number, queue: ranks.map((rank) => ({ rank, learned: rank > 4 })),
+    id: 10 + number,
+    number,
+    list: 1,
+    last_event: number,
+    queue: ranks.map((rank) => ({ rank, learned: rank > 4 })),
   });
   let made = revision(1, [7, 2, 5]);
   server.pages.set(`/api/queries/${QUERY}/revisions/`, () => made);
@@ -289,12 +324,30 @@ test("in the order that learns, what was met or labeled stays and the queue come
 
 /** A review, or an audit, of these images. */
 function reviewing(server, address, results) {
-  const found = { annotator: 1, list: server.list, query: server.query, cursor: 0, results, then: {}, to_judge: results.length };
+  const found = {
+    annotator: 1,
+    list: server.list,
+    query: server.query,
+    cursor: 0,
+    results,
+    then: {},
+    to_judge: results.length,
+  };
   server.pages.set(address, () => structuredClone(found));
   return found;
 }
 
-const item = (image, votes, more) => ({ image, rank: null, score: null, relevance: null, grade: null, source: null, flags: [], votes, ...more });
+const item = (image, votes, more) => ({
+  image,
+  rank: null,
+  score: null,
+  relevance: null,
+  grade: null,
+  source: null,
+  flags: [],
+  votes,
+  ...more,
+});
 
 test("a review keeps the places of its images, adds later ones, and counts what is decided", async (t) => {
   const { server, browser } = start(t);
@@ -311,7 +364,10 @@ test("a review keeps the places of its images, adds later ones, and counts what 
   const decided = () => [1, 2, 3, 4].map((rank) => source.isDone(rank));
   assert.deepEqual(decided(), [false, false, true, true]);
   assert.deepEqual(store.progress, { candidates: 4, judged: 2, remaining: 2 });
-  assert.deepEqual([source.provenance(1), source.provenance(2), source.where(2)], [{ source: "list" }, { source: "search" }, "image 2 of 4"]);
+  assert.deepEqual(
+    [source.provenance(1), source.provenance(2), source.where(2)],
+    [{ source: "list" }, { source: "search" }, "image 2 of 4"],
+  );
   // Votes are shown after one's own, which counts at once and decides.
   assert.equal(source.votesShown(1), false);
   store.set(11, "not_relevant");
@@ -334,9 +390,15 @@ test("an audit draws while it is told to, until its aim is met", async (t) => {
     found.results = [11, 12].map((image) => item(image, [], { to_judge: true }));
     return structuredClone(found);
   });
-  const store = await storeOn(browser.page(), ["studio/audit-source.js", "AuditSource"], { address: "/audit/", judged_as: "audit" });
+  const store = await storeOn(browser.page(), ["studio/audit-source.js", "AuditSource"], {
+    address: "/audit/",
+    judged_as: "audit",
+  });
   const { source } = store;
-  assert.deepEqual([store.size, found.drawn, source.provenance(1), store.needsLabel(1)], [1, undefined, { source: "audit" }, true]);
+  assert.deepEqual(
+    [store.size, found.drawn, source.provenance(1), store.needsLabel(1)],
+    [1, undefined, { source: "audit" }, true],
+  );
   source.drawing = true;
   source.ahead = () => 4;
   await store.load();

@@ -39,9 +39,16 @@ test("a whole session is undone and done again over a reload, and arrives so", a
   await again.redo();
   await again.outbox.drained();
   assert.deepEqual(acts(server), [
-    [1, "relevant"], [2, "not_relevant"], [3, "unsure"], [4, "not_relevant"],
-    [4, null], [3, null], [2, null], [1, null],
-    [1, "relevant"], [2, "not_relevant"],
+    [1, "relevant"],
+    [2, "not_relevant"],
+    [3, "unsure"],
+    [4, "not_relevant"],
+    [4, null],
+    [3, null],
+    [2, null],
+    [1, null],
+    [1, "relevant"],
+    [2, "not_relevant"],
   ]);
 });
 
@@ -59,7 +66,13 @@ test("undo without a connection waits in order too", async (t) => {
   await studio.outbox.drained();
   assert.deepEqual(labels(studio.store, 3), ["relevant", null, null]);
   assert.deepEqual(acts(server), [
-    [1, "relevant"], [2, "not_relevant"], [3, "not_relevant"], [3, null], [2, null], [1, null], [1, "relevant"],
+    [1, "relevant"],
+    [2, "not_relevant"],
+    [3, "not_relevant"],
+    [3, null],
+    [2, null],
+    [1, null],
+    [1, "relevant"],
   ]);
 });
 
@@ -75,7 +88,10 @@ test("a label changed elsewhere since is neither undone nor done again", async (
   await studio.redo();
   assert.match(said(studio), /changed elsewhere/);
   await studio.outbox.drained();
-  assert.deepEqual(acts(server), [[1, "relevant"], [1, "unsure"]]);
+  assert.deepEqual(acts(server), [
+    [1, "relevant"],
+    [1, "unsure"],
+  ]);
   // Undo takes back one's own tab's step, though the other's came later.
   await studio.toNextUnlabeled();
   await judge(studio, "not_relevant");
@@ -83,7 +99,11 @@ test("a label changed elsewhere since is neither undone nor done again", async (
   await settle();
   await studio.undo();
   await studio.outbox.drained();
-  assert.deepEqual(acts(server).slice(2), [[2, "not_relevant"], [5, "relevant"], [2, null]]);
+  assert.deepEqual(acts(server).slice(2), [
+    [2, "not_relevant"],
+    [5, "relevant"],
+    [2, null],
+  ]);
 });
 
 test("of a page of images, undo takes back what still stands", async (t) => {
@@ -94,7 +114,10 @@ test("of a page of images, undo takes back what still stands", async (t) => {
   assert.equal(said(studio), "Undone: 2 of 3 images");
   assert.deepEqual(labels(studio.store, 3), [null, "relevant", null]);
   await studio.outbox.drained();
-  assert.deepEqual(acts(server).slice(3), [[1, null], [3, null]]);
+  assert.deepEqual(acts(server).slice(3), [
+    [1, null],
+    [3, null],
+  ]);
 });
 
 test("undo gives back the label before, with its grade and reason, and where it was given", async (t) => {
@@ -133,7 +156,10 @@ test("what changes nothing is not judged; the same label in the list's order is,
   mark("relevant", "list");
   mark("relevant", "list");
   await studio.outbox.drained();
-  assert.deepEqual(server.acts.map(({ source }) => source), ["similar", "list"]);
+  assert.deepEqual(
+    server.acts.map(({ source }) => source),
+    ["similar", "list"],
+  );
 });
 
 test("a judgment says what its page saw before", async (t) => {
@@ -143,7 +169,10 @@ test("a judgment says what its page saw before", async (t) => {
   studio.judge([{ image: 999, relevance: "unsure", from: "relevant", source: "search" }]);
   await studio.outbox.drained();
   const sent = browser.requests.filter(({ method }) => method === "POST").flatMap(({ body }) => body);
-  assert.deepEqual(sent.map(({ expected }) => expected), [null, "relevant", "relevant"]);
+  assert.deepEqual(
+    sent.map(({ expected }) => expected),
+    [null, "relevant", "relevant"],
+  );
 });
 
 test("active time goes to the image on which it was spent, and over a page in equal shares", async (t) => {
@@ -162,7 +191,14 @@ test("active time goes to the image on which it was spent, and over a page in eq
   studio.judge([3, 4].map((rank) => ({ image: imageAt(rank), relevance: "unsure" })));
   await studio.outbox.drained();
   const sent = browser.requests.filter(({ method }) => method === "POST").flatMap(({ body }) => body);
-  assert.deepEqual(sent.map(({ image, seconds }) => [image - imageAt(0), seconds]), [[1, 6], [3, 2.5], [4, 2.5]]);
+  assert.deepEqual(
+    sent.map(({ image, seconds }) => [image - imageAt(0), seconds]),
+    [
+      [1, 6],
+      [3, 2.5],
+      [4, 2.5],
+    ],
+  );
 });
 
 test("nothing is judged on a closed query or under a dialog", async (t) => {

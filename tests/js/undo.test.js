@@ -59,7 +59,10 @@ test("what changes can be followed", async (t) => {
   stack.addEventListener("change", () => heard.push([stack.canUndo, stack.canRedo]));
   await push(1);
   await undo();
-  assert.deepEqual(heard, [[true, false], [false, true]]);
+  assert.deepEqual(heard, [
+    [true, false],
+    [false, true],
+  ]);
 });
 
 test("the oldest steps go beyond two thousand", async (t) => {
@@ -113,7 +116,10 @@ test("the steps of a page that was closed long ago are thrown away", async (t) =
   await latest.push(3);
   const { database } = await browser.page().load("saving/database.js");
   const left = await database.run(["undo"], "readonly", ({ undo }) => undo.all("place", [1, QUERY]));
-  assert.deepEqual(left.map(({ marks }) => marks[0].image), [2, 3]);
+  assert.deepEqual(
+    left.map(({ marks }) => marks[0].image),
+    [2, 3],
+  );
   assert.deepEqual(await latest.undo(3), [3, 2, null]);
 });
 

@@ -11,9 +11,19 @@ function words(t, timeZone = "UTC", browser = new Browser(t, new JudgingServer()
 
 test("numbers", async (t) => {
   const { counted, duration, number, pace } = await words(t);
-  assert.deepEqual([number(1234567), counted(1, "image"), counted(2000, "image")], ["1,234,567", "1 image", "2,000 images"]);
+  assert.deepEqual(
+    [number(1234567), counted(1, "image"), counted(2000, "image")],
+    ["1,234,567", "1 image", "2,000 images"],
+  );
   assert.equal(counted(3, "species", "species"), "3 species");
-  assert.deepEqual([0, 59.4, 60, 3599, 3900, 36000].map(duration), ["0 s", "59 s", "1 min", "59 min", "1 h 05 min", "10 h 00 min"]);
+  assert.deepEqual([0, 59.4, 60, 3599, 3900, 36000].map(duration), [
+    "0 s",
+    "59 s",
+    "1 min",
+    "59 min",
+    "1 h 05 min",
+    "10 h 00 min",
+  ]);
   assert.deepEqual([pace(0.26), pace(null)], ["0.3 s", "–"]);
 });
 
@@ -23,7 +33,15 @@ test("times", async (t) => {
   const now = new Date(Date.UTC(2026, 4, 1, 12));
   const before = (seconds) => ago(new Date(now.getTime() - seconds * 1000), now);
   assert.deepEqual([-5, 9, 10, 59, 60, 7199, 86400, 200_000, 40_000_000].map(before), [
-    "just now", "just now", "10 seconds ago", "59 seconds ago", "1 minute ago", "1 hour ago", "yesterday", "2 days ago", "last year",
+    "just now",
+    "just now",
+    "10 seconds ago",
+    "59 seconds ago",
+    "1 minute ago",
+    "1 hour ago",
+    "yesterday",
+    "2 days ago",
+    "last year",
   ]);
   assert.match(moment(now), /1 May 2026, 21:00:00/);
   // A time zone that the browser doesn't know.
@@ -35,7 +53,11 @@ test("names", async (t) => {
   assert.deepEqual([languageName("de"), languageName("x")], ["German", "x"]);
   assert.equal(sentence("rank 7"), "Rank 7");
   assert.deepEqual(
-    [speciesName({ common_name: "Owl", scientific_name: "Strix" }), speciesName({ common_name: "", scientific_name: "Strix" }), speciesName(null)],
+    [
+      speciesName({ common_name: "Owl", scientific_name: "Strix" }),
+      speciesName({ common_name: "", scientific_name: "Strix" }),
+      speciesName(null),
+    ],
     ["Owl", "Strix", ""],
   );
   assert.equal(trouble({ status: 0 }, "Try later."), "There is no connection to the server. Try later.");

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.pure
 
 def test_the_studio_has_the_letters_of_all_sources():
     script = (ROOT / "static/js/studio/stopping.js").read_text()
-    [listed] = re.findall(r"export const SOURCES = \{(.*?)\}", script)
+    [listed] = re.findall(r"export const SOURCES = \{(.*?)\}", script, re.DOTALL)
     assert dict(re.findall(r'(\w+): "(\w)"', listed)) == {
         str(one): one.letter for one in JudgmentSource
     }

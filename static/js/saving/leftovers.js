@@ -35,7 +35,10 @@ class RefusedNotices {
   #text(query) {
     if (!this.texts.has(query)) {
       const text = api(`/api/queries/${query}/`).then((details) => `“${details.text}”`);
-      this.texts.set(query, text.catch(() => "a query"));
+      this.texts.set(
+        query,
+        text.catch(() => "a query"),
+      );
     }
     return this.texts.get(query);
   }

@@ -78,10 +78,7 @@ export class JudgmentQueue {
   async counts(user, query) {
     const count = async (database) =>
       database.run(["queue"], "readonly", async ({ queue }) => {
-        const [here, all] = await Promise.all([
-          queue.count("place", [user, query]),
-          queue.count("user", user),
-        ]);
+        const [here, all] = await Promise.all([queue.count("place", [user, query]), queue.count("user", user)]);
         return { here, all };
       });
     const stored = await this.#read(count, { here: 0, all: 0 });
@@ -143,8 +140,7 @@ export class JudgmentQueue {
   }
 
   async #all(index, value, limit) {
-    const read = (database) =>
-      database.run(["queue"], "readonly", ({ queue }) => queue.all(index, value, limit));
+    const read = (database) => database.run(["queue"], "readonly", ({ queue }) => queue.all(index, value, limit));
     const stored = await this.#read(read, []);
     if (!this.spill || stored.length === limit) return stored;
     return [...stored, ...(await read(this.spill))].slice(0, limit);

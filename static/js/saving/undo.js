@@ -85,9 +85,7 @@ export class UndoStack extends EventTarget {
   }
 
   async #open() {
-    const stored = await database.run(["undo"], "readonly", ({ undo }) =>
-      undo.all("place", [this.user, this.query]),
-    );
+    const stored = await database.run(["undo"], "readonly", ({ undo }) => undo.all("place", [this.user, this.query]));
     this.stack = await this.#claim(stored.at(-1)?.stack);
     const own = stored.filter(({ stack }) => stack === this.stack);
     this.done.push(...own.filter(({ undone }) => !undone));

@@ -7,7 +7,9 @@ const RANKS_SHOWN = ["order", "family", "genus"];
 
 /** "Strigiformes › Strigidae › Strix", from the ranks that are known. */
 export function lineageOf(species) {
-  return RANKS_SHOWN.map((rank) => species[rank]).filter(Boolean).join(" › ");
+  return RANKS_SHOWN.map((rank) => species[rank])
+    .filter(Boolean)
+    .join(" › ");
 }
 
 /** "4 images", or of a list's species "4 candidates". */

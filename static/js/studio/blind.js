@@ -12,7 +12,12 @@ export function mount(studio) {
     const { outline } = studio.store;
     if (!outline) return;
     show("to-judge", number(outline.left));
-    show("left", outline.left ? `${counted(outline.left, "image")} left to judge.` : "No more images of this query for you to judge.");
+    show(
+      "left",
+      outline.left
+        ? `${counted(outline.left, "image")} left to judge.`
+        : "No more images of this query for you to judge.",
+    );
   };
   studio.on("progress", render);
   studio.on("state", render);

@@ -78,8 +78,7 @@ class Chart {
     const [low, high] = [Math.min(...seen), Math.max(...seen)];
     const margin = Math.max((high - low) * 0.08, 0.001);
     const inner = { width: width - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom };
-    const scale = (from, until, start, length) => (value) =>
-      start + ((value - from) / (until - from || 1)) * length;
+    const scale = (from, until, start, length) => (value) => start + ((value - from) / (until - from || 1)) * length;
     this.x = scale(1, to, EDGE.left, inner.width);
     const y = scale(0, most, HEIGHT - EDGE.bottom, -inner.height);
     const yScore = scale(low - margin, high + margin, HEIGHT - EDGE.bottom, -inner.height);
@@ -245,10 +244,7 @@ export function inWords(
   scoreName = "Similarity",
 ) {
   if (!judged) return "Nothing is labeled yet.";
-  const among =
-    judged === prefix && judged > 1
-      ? `in the first ${number(judged)}`
-      : `among ${number(judged)} labeled`;
+  const among = judged === prefix && judged > 1 ? `in the first ${number(judged)}` : `among ${number(judged)} labeled`;
   const last = relevant ? `; the last at rank ${number(lastRelevant)}` : "";
   const row = streak ? ` ${counted(streak, "negative")} in a row.` : "";
   const fall = `${scoreName} falls from ${scores[1].toFixed(3)} to ${scores[lastJudged].toFixed(3)}.`;

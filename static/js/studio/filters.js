@@ -146,7 +146,10 @@ class Filters {
         radio.addEventListener("change", () => this.#choose({ [name]: radio.value }));
       }
     }
-    for (const [name, field] of [["from", "from"], ["to", "to"]]) {
+    for (const [name, field] of [
+      ["from", "from"],
+      ["to", "to"],
+    ]) {
       this.part(field).addEventListener("input", ({ target }) => this.#choose({ [name]: target.value }));
     }
     this.part("months").append(...MONTHS.map((month, index) => this.#monthButton(month, index + 1)));

@@ -156,7 +156,10 @@ class FlagsDialog {
       }
     } catch (error) {
       const undone = `${NAMES.get(kind)} was not ${standing ? "removed" : "saved"}.`;
-      this.say(error.status === 0 ? trouble(error, `${undone} ${CONNECTION_NEEDED}`) : `${undone} ${error.message}`, true);
+      this.say(
+        error.status === 0 ? trouble(error, `${undone} ${CONNECTION_NEEDED}`) : `${undone} ${error.message}`,
+        true,
+      );
     } finally {
       this.busy.delete(kind);
       if (image === this.image) this.render(true);
@@ -170,13 +173,19 @@ class FlagsDialog {
 
   async remove(image, flag) {
     await api(`/api/images/${image}/flags/${flag.id}/`, { method: "DELETE" });
-    this.keep(image, this.flags.filter((known) => known.id !== flag.id));
+    this.keep(
+      image,
+      this.flags.filter((known) => known.id !== flag.id),
+    );
   }
 
   /** The flags of an image as they stand now; marks it in the store, whichever is on screen. */
   keep(image, flags) {
     if (image === this.image) this.flags = flags;
-    this.studio.store.setFlags(image, flags.map((flag) => flag.kind));
+    this.studio.store.setFlags(
+      image,
+      flags.map((flag) => flag.kind),
+    );
   }
 
   /** A note that was changed after the flags were set goes to each of them. */

@@ -144,8 +144,7 @@ export function mount(studio) {
 
 function place({ latitude, longitude, location_uncertainty: uncertainty }) {
   if (typeof latitude !== "number" || typeof longitude !== "number") return "not given";
-  const side = (value, positive, negative) =>
-    `${Math.abs(value).toFixed(2)}° ${value < 0 ? negative : positive}`;
+  const side = (value, positive, negative) => `${Math.abs(value).toFixed(2)}° ${value < 0 ? negative : positive}`;
   const around = uncertainty ? ` ± ${number(Math.round(uncertainty))} m` : "";
   return `${side(latitude, "N", "S")}, ${side(longitude, "E", "W")}${around}`;
 }

@@ -145,15 +145,36 @@ class GridView {
     const { studio } = this;
     const only = (run) => () => this.active && studio.state === "ready" && run();
     for (const side of ["left", "right", "up", "down"]) {
-      studio.action(`grid_${side}`, only(() => this.move(side)));
+      studio.action(
+        `grid_${side}`,
+        only(() => this.move(side)),
+      );
     }
-    studio.action("grid_toggle", only(() => this.toggle()));
+    studio.action(
+      "grid_toggle",
+      only(() => this.toggle()),
+    );
     studio.action("grid_submit", (event) => only(() => event?.repeat || this.submit())());
-    studio.action("grid_page_back", only(() => this.page(-1)));
-    studio.action("grid_page_forward", only(() => this.page(1)));
-    studio.action("grid_larger", only(() => this.tools.resize(steppedSize(this.size, -1))));
-    studio.action("grid_smaller", only(() => this.tools.resize(steppedSize(this.size, 1))));
-    studio.action("grid_open", only(() => this.openSingle()));
+    studio.action(
+      "grid_page_back",
+      only(() => this.page(-1)),
+    );
+    studio.action(
+      "grid_page_forward",
+      only(() => this.page(1)),
+    );
+    studio.action(
+      "grid_larger",
+      only(() => this.tools.resize(steppedSize(this.size, -1))),
+    );
+    studio.action(
+      "grid_smaller",
+      only(() => this.tools.resize(steppedSize(this.size, 1))),
+    );
+    studio.action(
+      "grid_open",
+      only(() => this.openSingle()),
+    );
     studio.on("labels", ({ images }) => this.#labeled(images));
     studio.on("list", () => this.#again());
     studio.on("matching", () => this.#again());

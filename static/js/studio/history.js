@@ -46,7 +46,9 @@ export function mount(studio) {
     const verb = waiting === 1 ? "waits" : "wait";
     state.textContent = waiting
       ? `${counted(waiting, "label")} still ${verb} to be saved and may not be listed yet.`
-      : results.length ? counted(results.length, "judgment") : "";
+      : results.length
+        ? counted(results.length, "judgment")
+        : "";
   }
 
   studio.action("history", () => {
@@ -57,8 +59,7 @@ export function mount(studio) {
       studio.user.role === "annotator"
         ? "Your own judgments; reviewers see everybody's."
         : "The judgments of all annotators.";
-    dialog.querySelector("[data-history-whose]").textContent =
-      `${sentence(studio.source.where(entry.rank))}. ${whose}`;
+    dialog.querySelector("[data-history-whose]").textContent = `${sentence(studio.source.where(entry.rank))}. ${whose}`;
     body.replaceChildren();
     open(dialog.querySelector(".panel-foot [data-close]"));
     load();

@@ -157,10 +157,13 @@ export class ImageCache extends EventTarget {
     }
     this.running -= 1;
     this.resting = true;
-    setTimeout(() => {
-      this.resting = false;
-      this.#next();
-    }, MIN_PAUSE_RATIO * (performance.now() - began));
+    setTimeout(
+      () => {
+        this.resting = false;
+        this.#next();
+      },
+      MIN_PAUSE_RATIO * (performance.now() - began),
+    );
     this.#next();
   }
 }

@@ -12,7 +12,10 @@ export class ListSource extends Source {
     this.details = new CandidateDetails(store);
     store.addEventListener("withdrawn", ({ detail: { ranks } }) => this.details.forget(ranks));
     store.addEventListener("flagged", ({ detail: { ranks } }) => {
-      this.details.refresh(ranks).then(() => store.tell(ranks), () => {});
+      this.details.refresh(ranks).then(
+        () => store.tell(ranks),
+        () => {},
+      );
     });
   }
 

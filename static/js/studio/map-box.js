@@ -119,12 +119,16 @@ export class MapBox {
       },
       { passive: false },
     );
-    document.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !this.pressed) return;
-      event.preventDefault();
-      event.stopPropagation();
-      this.#cancel();
-    }, true);
+    document.addEventListener(
+      "keydown",
+      (event) => {
+        if (event.key !== "Escape" || !this.pressed) return;
+        event.preventDefault();
+        event.stopPropagation();
+        this.#cancel();
+      },
+      true,
+    );
   }
 
   get #moving() {
@@ -210,10 +214,7 @@ export class MapBox {
     const [width, height] = [360 / this.zoom, 180 / this.zoom];
     const most = 90 - height / 2;
     this.center = { x: longitude(this.center.x), y: Math.min(most, Math.max(-most, this.center.y)) };
-    this.view.setAttribute(
-      "viewBox",
-      `${this.center.x - width / 2} ${-this.center.y - height / 2} ${width} ${height}`,
-    );
+    this.view.setAttribute("viewBox", `${this.center.x - width / 2} ${-this.center.y - height / 2} ${width} ${height}`);
     this.tools.closer.disabled = this.zoom >= CLOSEST;
     this.tools.farther.disabled = this.zoom <= 1;
     this.#draw();

@@ -67,7 +67,12 @@ function endOfReview(studio) {
   const { only } = source.given;
   const last = choice("Back to the last image", () => studio.go(store.previous(store.size + 1)));
   if (!remaining) {
-    return box(only ? `No more ${only} images` : "No more images to decide", `${counted(candidates, "image")} decided.`, ...waysOut(studio), last);
+    return box(
+      only ? `No more ${only} images` : "No more images to decide",
+      `${counted(candidates, "image")} decided.`,
+      ...waysOut(studio),
+      last,
+    );
   }
   const open = store.visibleRanks(1, store.size).find((rank) => !source.isDone(rank));
   return box(
@@ -112,10 +117,14 @@ function end(studio) {
   const { store } = studio;
   const { list, progress } = store;
   const whole = (primary) =>
-    choice("Show the whole list", () => {
-      store.setMatching(null);
-      studio.toNextUnlabeled();
-    }, primary);
+    choice(
+      "Show the whole list",
+      () => {
+        store.setMatching(null);
+        studio.toNextUnlabeled();
+      },
+      primary,
+    );
   if (store.next(0) === null) {
     return store.matching
       ? box("Nothing to show", "No candidate matches the filters.", whole(true))
@@ -152,12 +161,7 @@ function end(studio) {
   const labeled = `${counted(progress.candidates, "candidate")} labeled, ${number(progress.relevant)} relevant.`;
   const stop = (primary) => choice("Hand in …", () => studio.run("stop_panel"), primary);
   if (progress.stop.exhausted) {
-    return box(
-      "The list is exhausted",
-      `${labeled} Hand the query in, or step back to check.`,
-      stop(true),
-      back,
-    );
+    return box("The list is exhausted", `${labeled} Hand the query in, or step back to check.`, stop(true), back);
   }
   if (list.size < list.total) {
     return box(
@@ -242,7 +246,11 @@ export class Notices {
     );
     entry.element = make(
       "div",
-      { class: kind === "info" ? "notice" : `notice ${kind}`, "data-notice": id, role: kind === "error" ? "alert" : "status" },
+      {
+        class: kind === "info" ? "notice" : `notice ${kind}`,
+        "data-notice": id,
+        role: kind === "error" ? "alert" : "status",
+      },
       make("span", { text }),
       buttons.length ? make("span", { class: "row" }, ...buttons) : null,
     );

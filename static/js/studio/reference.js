@@ -85,8 +85,14 @@ class Reference {
     this.pin?.show(reference.pinned);
     const parts = [
       guidelines(reference.guidelines_html),
-      this.pinned("Relevant", reference.pinned.filter((example) => example.relevant)),
-      this.pinned("Not relevant", reference.pinned.filter((example) => !example.relevant)),
+      this.pinned(
+        "Relevant",
+        reference.pinned.filter((example) => example.relevant),
+      ),
+      this.pinned(
+        "Not relevant",
+        reference.pinned.filter((example) => !example.relevant),
+      ),
       this.species(reference, folded),
     ].filter(Boolean);
     if (parts.length === 0) {
@@ -242,7 +248,9 @@ function lookalikes(species, compare) {
         "span",
         { class: "small" },
         name,
-        lookalike.common_name ? make("span", { class: "scientific muted", text: ` ${lookalike.scientific_name}` }) : null,
+        lookalike.common_name
+          ? make("span", { class: "scientific muted", text: ` ${lookalike.scientific_name}` })
+          : null,
         lookalike.times ? make("span", { class: "muted", text: ` confused ${number(lookalike.times)}\u00a0×` }) : null,
       ),
     );
@@ -324,7 +332,11 @@ function mountPinning(studio, root, changed) {
       state.textContent = trouble(error, "Nothing was changed; try again when it is back.");
       return;
     }
-    const text = { relevant: "Pinned as a relevant example.", not_relevant: "Pinned as a not relevant example.", unpin: "Unpinned." };
+    const text = {
+      relevant: "Pinned as a relevant example.",
+      not_relevant: "Pinned as a not relevant example.",
+      unpin: "Unpinned.",
+    };
     if (kind === "unpin") {
       note.value = "";
       buttons.find((button) => button.dataset.pin === "relevant").focus();

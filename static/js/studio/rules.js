@@ -54,9 +54,7 @@ function outside(list) {
  *   enough, but the rule asks for what the server has to count; `reason`: what met the rule; `wanting`: what is missing
  */
 export function handInState({ ways }, progress, list) {
-  const stand = ways.map(({ rules }) =>
-    rules.map((rule) => COUNTED[rule.name]?.(progress, list) ?? asSaid(rule)),
-  );
+  const stand = ways.map(({ rules }) => rules.map((rule) => COUNTED[rule.name]?.(progress, list) ?? asSaid(rule)));
   const missing = (way) => way.flatMap(({ wanting }) => wanting);
   const met = stand.find((way) => !missing(way).length);
   const audited = ways.some(({ rules }) => rules.some(({ name }) => !(name in COUNTED)));

@@ -57,8 +57,7 @@ class SimilarDialog {
     });
     this.closerMarks = markButtons((relevance) => this.mark(this.view.index, relevance));
     this.place = make("p", { class: "similar-closer-place" });
-    const step = (by, text, name) =>
-      button(text, () => this.move(by), { class: "button", "aria-label": name });
+    const step = (by, text, name) => button(text, () => this.move(by), { class: "button", "aria-label": name });
     this.caption.append(
       step(-1, "←", "Previous image"),
       this.closerMarks,
@@ -390,4 +389,3 @@ function roving(grid, index) {
     for (const button of element.querySelectorAll("button")) button.tabIndex = Number(order);
   });
 }
-

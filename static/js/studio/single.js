@@ -117,10 +117,7 @@ class SingleView {
       behind = store.previous(behind);
       if (behind) near.push(behind);
     }
-    const ahead = new Set([
-      ...store.after(rank, AHEAD, { unlabeled: true }),
-      ...store.after(rank, BEHIND),
-    ]);
+    const ahead = new Set([...store.after(rank, AHEAD, { unlabeled: true }), ...store.after(rank, BEHIND)]);
     const { image: cache } = store.caches;
     cache.release([...near, ...ahead]);
     cache.prefetch([...ahead, ...near]);

@@ -40,7 +40,7 @@ class StopPanel {
     studio.outbox.addEventListener("state", () => this.#waiting());
     const run = {
       extend: () => this.#extend(),
-      "continue": () => {
+      continue: () => {
         // At once: the dialog's close event comes later, and a server response may come first.
         this.#remember();
         dialog.close();
@@ -153,7 +153,12 @@ class StopPanel {
       { "data-holds": holds },
       make("span", { class: "stop-sign", "aria-hidden": "true", text: holds ? "✓" : "·" }),
       make("span", { class: "stop-name", text: name }),
-      make("span", { class: "stop-value" }, text, make("span", { class: "visually-hidden", text: holds ? ", met" : ", not met" })),
+      make(
+        "span",
+        { class: "stop-value" },
+        text,
+        make("span", { class: "visually-hidden", text: holds ? ", met" : ", not met" }),
+      ),
       meter,
       note ? make("span", { class: "stop-note small muted", text: note }) : null,
     );

@@ -10,7 +10,18 @@ export const UNLABELED = "-";
 export const LETTERS = { relevant: "r", not_relevant: "n", unsure: "u" };
 
 /** Letters of the outline for where a judgment was made. */
-export const SOURCES = { list: "l", search: "s", similar: "m", audit: "a", import: "i", learned: "o", second: "b", run: "r", correction: "c", reader: "d" };
+export const SOURCES = {
+  list: "l",
+  search: "s",
+  similar: "m",
+  audit: "a",
+  import: "i",
+  learned: "o",
+  second: "b",
+  run: "r",
+  correction: "c",
+  reader: "d",
+};
 
 /** Letters of the sources that don't move the streak's position. */
 export const OUTSIDE_LIST = new Set(["s", "m"]);

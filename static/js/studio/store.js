@@ -128,10 +128,7 @@ export class CandidateStore extends EventTarget {
     const query = Number(this.api.match(/\/queries\/(\d+)\//)[1]);
     if (!user) return { waiting: [], refused: new Set() };
     const { queue } = senderFor(user);
-    const [waiting, refused] = await Promise.all([
-      queue.waitingFor(user, query),
-      queue.refused(user, query),
-    ]);
+    const [waiting, refused] = await Promise.all([queue.waitingFor(user, query), queue.refused(user, query)]);
     return { waiting, refused: new Set(refused.map((judgment) => judgment.client_id)) };
   }
 

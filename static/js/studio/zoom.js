@@ -219,8 +219,7 @@ export class Zoom extends EventTarget {
 
   #tap(at, time) {
     const last = this.lastTap;
-    const twice =
-      last && time - last.time < TAP_WITHIN && Math.hypot(at.x - last.x, at.y - last.y) < 3 * TAP_SLACK;
+    const twice = last && time - last.time < TAP_WITHIN && Math.hypot(at.x - last.x, at.y - last.y) < 3 * TAP_SLACK;
     this.lastTap = twice ? null : { ...at, time };
     if (twice) this.toggle(at);
   }

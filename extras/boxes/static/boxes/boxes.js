@@ -15,8 +15,16 @@ const RETRY = 3000;
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 /** What keys do, as `keysOfEvent` writes them. */
 const ACTIONS = {
-  Enter: "save", Space: "save", 0: "none", Backspace: "remove", Delete: "remove", ArrowLeft: "back",
-  z: "undo", "Ctrl+z": "undo", g: "group", b: "make",
+  Enter: "save",
+  Space: "save",
+  0: "none",
+  Backspace: "remove",
+  Delete: "remove",
+  ArrowLeft: "back",
+  z: "undo",
+  "Ctrl+z": "undo",
+  g: "group",
+  b: "make",
 };
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -268,7 +276,12 @@ class Canvas {
       } else {
         if (!moving) this.boxes.push({ bbox: [], group: false });
         this.selected = this.boxes.length - 1;
-        this.boxes.at(-1).bbox = [Math.min(x, start[0]), Math.min(y, start[1]), Math.abs(x - start[0]), Math.abs(y - start[1])];
+        this.boxes.at(-1).bbox = [
+          Math.min(x, start[0]),
+          Math.min(y, start[1]),
+          Math.abs(x - start[0]),
+          Math.abs(y - start[1]),
+        ];
       }
       moving = true;
       this.draw();
@@ -293,7 +306,14 @@ class Canvas {
 
   #smallest(x, y) {
     const around = [...this.boxes.entries()]
-      .filter(([, { bbox: [left, top, w, h] }]) => x >= left && x <= left + w && y >= top && y <= top + h)
+      .filter(
+        ([
+          ,
+          {
+            bbox: [left, top, w, h],
+          },
+        ]) => x >= left && x <= left + w && y >= top && y <= top + h,
+      )
       .sort(([, one], [, other]) => one.bbox[2] * one.bbox[3] - other.bbox[2] * other.bbox[3]);
     return around[0]?.[0] ?? null;
   }
@@ -403,11 +423,14 @@ class Boxes {
   #takers({ others }) {
     this.said.replaceChildren(
       ...others.map(({ annotator, boxes }, person) =>
-        button(`Take ${annotator}’s ${counted(boxes.length, "box", "boxes")} (${person % 2 ? "green" : "pink"})`, ({ target }) => {
-          this.canvas.take(boxes);
-          // Enter saves then.
-          target.blur();
-        }),
+        button(
+          `Take ${annotator}’s ${counted(boxes.length, "box", "boxes")} (${person % 2 ? "green" : "pink"})`,
+          ({ target }) => {
+            this.canvas.take(boxes);
+            // Enter saves then.
+            target.blur();
+          },
+        ),
       ),
     );
   }
