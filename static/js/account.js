@@ -41,5 +41,5 @@ for (const [selector, mount] of [
   ["[data-zone-offer]", mountZone],
   ["[data-keys-open]", mountKeys],
 ]) {
-  document.querySelectorAll(selector).forEach((node) => mount(node));
+  for (const node of document.querySelectorAll(selector)) mount(node);
 }

@@ -68,4 +68,4 @@ const displayed = new IntersectionObserver(
   },
   { rootMargin: "100000px" },
 );
-document.querySelectorAll("[data-vega]").forEach((node) => displayed.observe(node));
+for (const node of document.querySelectorAll("[data-vega]")) displayed.observe(node);

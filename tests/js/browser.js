@@ -312,7 +312,9 @@ class Page {
 export class Browser {
   constructor(t, server) {
     t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: Date.UTC(2026, 0, 1) });
-    t.after(() => [...this.pages].forEach((page) => page.crash()));
+    t.after(() => {
+      for (const page of [...this.pages]) page.crash();
+    });
     this.t = t;
     this.server = server;
     this.indexedDB = new IDBFactory();

@@ -61,7 +61,7 @@ test("a labeling page says how many wait, why, and that nothing is lost", async 
 });
 
 test("a page is held open only where what waits would be lost with it", async (t) => {
-  const { browser, page, studio, notice, judge } = await start(t);
+  const { browser, page, notice, judge } = await start(t);
   const held = () => {
     const event = new Event("beforeunload", { cancelable: true });
     page.window.dispatchEvent(event);

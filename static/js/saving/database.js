@@ -70,7 +70,7 @@ class StoreInMemory {
 
   async put(record) {
     const { keyPath } = this.shape;
-    const key = record[keyPath] ?? (this.last += 1);
+    const key = record[keyPath] ?? ++this.last;
     this.records.set(key, { ...record, [keyPath]: key });
     return key;
   }

@@ -83,7 +83,9 @@ export class CandidateDetails {
       for (const rank of ranks) known.set(rank, candidates.get(rank) ?? null);
       done();
     });
-    const settled = () => ranks.forEach((rank) => loading.delete(rank));
+    const settled = () => {
+      for (const rank of ranks) loading.delete(rank);
+    };
     request.then(settled, settled);
     for (const rank of ranks) loading.set(rank, request);
     return request;

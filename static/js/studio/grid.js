@@ -278,7 +278,7 @@ class GridView {
     if (!this.left.some((unseen) => ranks.includes(unseen))) this.studio.notices.hide("grid-left");
     this.#makeRoom();
     this.board.fill(ranks, this.store, this.size);
-    ranks.forEach((_, index) => this.#drawTile(index));
+    for (const index of ranks.keys()) this.#drawTile(index);
     const [first, last] = [ranks[0], ranks.at(-1)];
     const { kind, from, to } = this.#span();
     this.tools.place(kind, ranks.length ? `${from}–${to}` : "–");
@@ -320,10 +320,13 @@ class GridView {
     const { left } = this;
     const were = left.length === 1 ? "was not on screen, so it was" : "were not on screen, so they were";
     const them = left.length === 1 ? "it" : "them";
+    const again = () => {
+      for (const rank of left) this.#reload(rank);
+    };
     this.studio.notices.show("grid-left", {
       kind: "warning",
       text: `${counted(left.length, "image")} ${were} not submitted. This page begins with ${them}.`,
-      actions: [{ label: "Load again", run: () => left.forEach((rank) => this.#reload(rank)) }],
+      actions: [{ label: "Load again", run: again }],
     });
   }
 

@@ -144,7 +144,7 @@ class SimilarDialog {
         }),
       ),
     );
-    items.forEach((_item, at) => this.showTile(at));
+    for (const at of items.keys()) this.showTile(at);
     this.say(items.length ? "" : "There is no other image to compare it with.");
     if (items.length) this.focus(index);
     else this.dialog.querySelector("header [data-close]").focus();

@@ -108,7 +108,7 @@ export class Studio {
   }
 
   emit(event, detail) {
-    this.listeners.get(event)?.forEach((listener) => listener(detail));
+    for (const listener of this.listeners.get(event) ?? []) listener(detail);
   }
 
   /** Binds an action of the keymap to what it does. */
