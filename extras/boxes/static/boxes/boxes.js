@@ -305,16 +305,12 @@ class Canvas {
   }
 
   #smallest(x, y) {
+    const holds = ({ bbox: [left, top, width, height] }) =>
+      x >= left && x <= left + width && y >= top && y <= top + height;
+    const area = ({ bbox: [, , width, height] }) => width * height;
     const around = [...this.boxes.entries()]
-      .filter(
-        ([
-          ,
-          {
-            bbox: [left, top, w, h],
-          },
-        ]) => x >= left && x <= left + w && y >= top && y <= top + h,
-      )
-      .sort(([, one], [, other]) => one.bbox[2] * one.bbox[3] - other.bbox[2] * other.bbox[3]);
+      .filter(([, box]) => holds(box))
+      .sort(([, one], [, other]) => area(one) - area(other));
     return around[0]?.[0] ?? null;
   }
 
