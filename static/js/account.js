@@ -1,6 +1,6 @@
 /** The account page and pages with a secret to copy. */
 import { button } from "./dom.js";
-import { KeysDialog, Keymap } from "./studio/keys.js";
+import { Keymap, KeysDialog } from "./studio/keys.js";
 
 /** A button that copies a secret; browsers give pages their clipboard on secure origins only. */
 function mountCopying(secret) {

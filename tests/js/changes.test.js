@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Browser, settle } from "./browser.js";
-import { imageAt, labels, LabelingServer, QUERY, studioOn } from "./labeling.js";
+import { imageAt, LabelingServer, labels, QUERY, studioOn } from "./labeling.js";
 
 async function start(t, options) {
   const server = new LabelingServer(options);

@@ -1,7 +1,7 @@
 /** Keys: read from events of any layout, found by view, changed and compared. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { keysOfEvent, Keymap } from "../../static/js/studio/keys.js";
+import { Keymap, keysOfEvent } from "../../static/js/studio/keys.js";
 
 /** A key of a keyboard, with what is held. */
 function pressed(key, code = "", held = []) {

@@ -1,7 +1,7 @@
 /** The preview of Markdown: what the server makes of the text, while it is open. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Browser, FakeElement, json, JudgingServer, settle } from "./browser.js";
+import { Browser, FakeElement, JudgingServer, json, settle } from "./browser.js";
 
 async function start(t) {
   const server = new JudgingServer();

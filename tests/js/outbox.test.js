@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { IDBDatabase, IDBObjectStore } from "fake-indexeddb";
-import { Browser, json, JudgingServer, settle } from "./browser.js";
+import { Browser, JudgingServer, json, settle } from "./browser.js";
 
 const QUERY = 7;
 const KINDS = ["answer", "refused", "dismissed", "remote", "state"];

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { Browser, JudgingServer } from "./browser.js";
 import { stopState } from "../../static/js/studio/stopping.js";
+import { Browser, JudgingServer } from "./browser.js";
 
 const { cases } = JSON.parse(readFileSync(new URL("../labeling/rule_vectors.json", import.meta.url)));
 

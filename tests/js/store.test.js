@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Browser, settle } from "./browser.js";
-import { imageAt, labels, LabelingServer, QUERY } from "./labeling.js";
+import { imageAt, LabelingServer, labels, QUERY } from "./labeling.js";
 
 async function storeOn(page, [path, name] = ["studio/list-source.js", "ListSource"], given) {
   const { CandidateStore } = await page.load("studio/store.js");

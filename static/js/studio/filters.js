@@ -4,9 +4,9 @@
  */
 import { api } from "../api.js";
 import { button, make } from "../dom.js";
-import { counted, trouble } from "../words.js";
 import { Picker } from "../species/picker.js";
 import { CandidatesSource, CorpusSource } from "../species/source.js";
+import { counted, trouble } from "../words.js";
 import { boxInWords, MapBox } from "./map-box.js";
 
 const WAIT = 150;

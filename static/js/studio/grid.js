@@ -2,7 +2,7 @@
 import { isTyping, make } from "../dom.js";
 import { counted, RELEVANCE_NAMES, sentence } from "../words.js";
 import { Marks } from "./grid-marks.js";
-import { allowedSize, neighbor, Painter, steppedSize, TileBoard, tilesUnder, DEFAULT_TILES } from "./grid-tiles.js";
+import { allowedSize, DEFAULT_TILES, neighbor, Painter, steppedSize, TileBoard, tilesUnder } from "./grid-tiles.js";
 
 /** Focus within one of these stays there when the page of images changes. */
 const PANELS = "dialog, [data-filters]";

@@ -6,7 +6,7 @@
  */
 import { senderFor } from "../saving/sender.js";
 import { ImageCache } from "./images.js";
-import { OUTSIDE_LIST, LETTERS, SOURCES, UNLABELED } from "./stopping.js";
+import { LETTERS, OUTSIDE_LIST, SOURCES, UNLABELED } from "./stopping.js";
 
 const MOST_IMAGES = 64;
 const MOST_THUMBNAILS = 320;
