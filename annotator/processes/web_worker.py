@@ -5,11 +5,10 @@ waitress reads whole requests and sends what is answered, and threads are only f
 What is added to waitress are limits of time and room, and an end that loses no request.
 """
 
+import json
 import os
 import resource
-import shutil
 import socket
-import tempfile
 import time
 from collections import deque
 from typing import Any, Final
@@ -18,6 +17,7 @@ from django.conf import settings
 from gunicorn.workers.base import Worker
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
+from waitress.buffers import OverflowableBuffer
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser
 from waitress.server import TcpWSGIServer
@@ -25,6 +25,7 @@ from waitress.task import ThreadedTaskDispatcher, WSGITask
 from waitress.utilities import Error
 
 from annotator.web.bodies import REST_OF_THE_FORM
+from core.outages import DISK_FULL, free_bytes
 
 HEAD_SECONDS: Final = 10.0
 """How long the head of a request may take, from its first byte."""
@@ -49,14 +50,43 @@ SEND_BYTES: Final = 262_144
 
 
 class NoRoom(Error):
-    """The answer to a body that finds no room on the disk."""
+    """The answer to a body for which the disk has no room."""
 
-    code = 507
-    reason = "Insufficient Storage"
+    code = DISK_FULL.status.value
+    reason = DISK_FULL.status.phrase
+
+    def to_response(self, ident: str | None = None) -> tuple[str, list[tuple[str, str]], bytes]:
+        """Status, headers and body: a problem document, as the application's (RFC 9457)."""
+        told = {"type": "about:blank", "title": self.reason, "status": self.code}
+        body = json.dumps(told | {"detail": DISK_FULL.sentence}).encode()
+        headers = [
+            ("Content-Type", "application/problem+json"),
+            ("Retry-After", str(DISK_FULL.retry_after)),
+        ]
+        return f"{self.code} {self.reason}", headers, body
+
+
+class Body(OverflowableBuffer):
+    """A request's body, which waits on the disk where it is large, until it is whole."""
+
+    fits = True
+    """Whether all of it found room, and left DISK_MIN_FREE_BYTES; else it is let go by."""
+
+    def append(self, data: bytes) -> None:
+        """Add what has come."""
+        if not self.fits:
+            return
+        try:
+            if len(self) > self.overflow and free_bytes() < settings.DISK_MIN_FREE_BYTES:
+                raise OSError
+            super().append(data)
+        except OSError:
+            self.fits = False
+            self.close()
 
 
 class Request(HTTPRequestParser):
-    """A request that is being read; a large body waits on the disk until it is whole."""
+    """A request that is being read."""
 
     command = ""
 
@@ -64,18 +94,18 @@ class Request(HTTPRequestParser):
         super().__init__(adj)
         self.began = time.time()
 
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the head, and prepare for the body."""
+        super().parse_header(header_plus)
+        if self.body_rcv is not None:
+            self.body_rcv.buf = Body(self.adj.inbuf_overflow)
+
     def received(self, data: bytes) -> int:
-        """Take the next bytes, and return how many; refuse (507) what would fill the disk."""
-        try:
-            if self.body_bytes_received > self.adj.inbuf_overflow:
-                room = shutil.disk_usage(tempfile.gettempdir()).free
-                if room < settings.DISK_MIN_FREE_BYTES:
-                    raise OSError
-            return int(super().received(data))
-        except OSError:
-            self.error = NoRoom("The server's disk is full.")
-            self.completed = True
-            return len(data)
+        """Take the next bytes, and return how many."""
+        count = int(super().received(data))
+        if self.completed and self.body_rcv is not None and not self.body_rcv.buf.fits:
+            self.error = NoRoom("")
+        return count
 
 
 class Answer(WSGITask):

@@ -5,6 +5,7 @@ take, and when, is what counts here.
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import signal
 import socket
@@ -45,6 +46,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
             time.sleep(0.02)
         Path(environ["QUERY_STRING"]).write_text(f"{time.monotonic() - began:.1f}")
     if path == "/slow":
+        Path(environ["QUERY_STRING"]).touch()
         time.sleep(2)
     answer = environ.get(f"HTTP_{environ['QUERY_STRING']}", f"{len(body)} bytes").encode()
     start_response("200 OK", [("Content-Length", str(len(answer)))])
@@ -68,6 +70,8 @@ def web_server(folder: Path, **environment: str) -> Iterator[SimpleNamespace]:
     )
     try:
         wait_for(lambda: listens(port), what="the web server", pause=0.05)
+        # gunicorn listens before the process is there.
+        ask(port).read()
         yield SimpleNamespace(port=port, gunicorn=gunicorn, log=log)
     finally:
         gunicorn.terminate()
@@ -84,7 +88,7 @@ def ask(
     port: int, path: str = "/", body: bytes | None = None, **headers: str
 ) -> http.client.HTTPResponse:
     """The answer to one request, on a connection of its own."""
-    server = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    server = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     server.request("GET" if body is None else "POST", path, body, headers)
     return server.getresponse()
 
@@ -134,13 +138,19 @@ def test_what_is_too_large_or_malformed_is_refused(web: SimpleNamespace) -> None
     assert ask(web.port).status == 200
 
 
-def test_a_body_that_finds_no_room_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_that_finds_no_room_is_refused_when_it_has_come(
+    tmp_path: Path, chunked: bool
+) -> None:
     with web_server(tmp_path, DISK_MIN_FREE_BYTES=str(2**60)) as server:
         assert ask(server.port, "/", bytes(500_000)).status == 200
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as visitor:
-            head = b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 900000\r\n\r\n"
-            visitor.sendall(head + bytes(800_000))
-            assert visitor.recv(100).startswith(b"HTTP/1.1 507 ")
+        asked = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        body = iter([bytes(400_000)] * 9) if chunked else bytes(3_600_000)
+        asked.request("POST", "/", body, encode_chunked=chunked)
+        answer = asked.getresponse()
+        assert (answer.status, answer.headers["Retry-After"]) == (507, "30")
+        assert answer.headers["Content-Type"] == "application/problem+json"
+        assert json.load(answer)["detail"] == "The server's disk is full."
         assert ask(server.port).status == 200
 
 
@@ -152,8 +162,9 @@ def test_the_end_answers_what_was_asked_and_waits_for_nobody_silent(tmp_path: Pa
             there.enter_context(visitor)
             visitor.sendall(kind.first)
         working = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
-        working.request("GET", "/slow")
-        time.sleep(0.5)
+        begun = tmp_path / "begun"
+        working.request("GET", f"/slow?{begun}")
+        wait_for(begun.exists, what="the request to begin", pause=0.02)
         began = time.monotonic()
         server.gunicorn.terminate()
         answer = working.getresponse()
