@@ -44,6 +44,11 @@ class TeamProgress:
     bars: list[Bar]
     """Of the last DAYS days, today the last."""
 
+    @property
+    def judgments_by_day(self) -> str:
+        """How many judgments each bar stands for, in words: "3, 0, 12"."""
+        return ", ".join(str(bar.judgments) for bar in self.bars)
+
 
 _PER_DAY: Final = f"""
 SELECT d.day::date, (SELECT count(*) FROM {JudgmentEvent._meta.db_table}

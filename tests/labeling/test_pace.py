@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from core.templatetags.durations import duration
-from labeling.review.pace import pace_sentence
+from labeling.review.pace import Bar, TeamProgress, pace_sentence
 
 pytestmark = pytest.mark.pure
 
@@ -48,3 +48,12 @@ def test_the_pace_sentence_counts_on_exactly():
         "No query was completed in the last 14 days, so nothing tells when the 2 queries still to "
         "complete by February 22 are done."
     )
+
+
+def test_judgments_by_day_are_said_in_the_order_of_the_bars():
+    bars = [
+        Bar(date(2026, 1, 18 + n), judgments, x=0, y=0, height=0)
+        for n, judgments in enumerate((3, 0, 1200))
+    ]
+    team = TeamProgress([], 0, 0, "", bars)
+    assert team.judgments_by_day == "3, 0, 1200"
