@@ -19,6 +19,7 @@ from annotator.postgres.embedded import embedded_postgres
 from core.access import Role
 from tests import ROOT
 from tests.databases import empty_written_tables, use_copy
+from tests.pages import Browser
 from tests.people import PASSWORD
 from tests.processes import Served, Worker, database_url, mounted_disk, wait_for
 from tests.retrieval.buckets import KEYS, bucket
@@ -138,7 +139,7 @@ def api_of(user: Any) -> APIClient:
 
 def client_of(user: Any) -> Client:
     """A browser's client in which the user is logged in."""
-    client = Client()
+    client = Browser()
     client.force_login(user)
     return client
 
@@ -147,7 +148,7 @@ def client_of(user: Any) -> Client:
 def clients(annotator: Any, reviewer: Any, admin: Any) -> dict[str, Client]:
     """A browser's client of each role, and one of nobody."""
     people = {"annotator": annotator, "reviewer": reviewer, "admin": admin}
-    return {"anonymous": Client()} | {role: client_of(user) for role, user in people.items()}
+    return {"anonymous": Browser()} | {role: client_of(user) for role, user in people.items()}
 
 
 @pytest.fixture

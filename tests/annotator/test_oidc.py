@@ -34,6 +34,7 @@ from core.access import Role
 from core.errors import Conflict
 from tests import ROOT
 from tests.conftest import client_of, person
+from tests.pages import Browser
 from tests.people import PASSWORD
 from tests.processes import free_port
 
@@ -198,7 +199,7 @@ def refusal(answer: Any, browser: Client) -> str:
 
 def test_a_first_log_in_makes_the_person_with_the_role(provider: Provider, client: Client) -> None:
     provider.is_now("mira", "staff", "choir")
-    page = client.get("/login/?next=/search/?text=owl").content.decode()
+    page = Browser().get("/login/?next=/search/?text=owl").content.decode()
     assert 'href="/oidc/?next=%2Fsearch%2F%3Ftext%3Dowl">Log in with 127.0.0.1</a>' in page
     address = to_provider(client, next="/search/?text=owl")
     asked = parse_qs(urlsplit(address).query)

@@ -60,7 +60,7 @@ def query(admin: Any, settings: Any) -> Query:
 def invite(browser: Client, name: str, role: str = "annotator") -> str:
     """The path of the link that an admin is shown."""
     page = browser.post("/people/", {"username": name, "role": role}).content.decode()
-    return re.search(r"data-copied>http://testserver(/\S+)<", page)[1]  # type: ignore[index]
+    return re.search(r"data-copied>http://testserver(/[^\s<]+)<", page)[1]  # type: ignore[index]
 
 
 def set_password(browser: Client, link: str) -> Any:
@@ -126,7 +126,7 @@ def test_a_log_in_does_not_wait_for_people_who_are_being_made() -> None:
 def test_a_link_for_a_forgotten_password_ends_the_old_log_ins(admin: Any, annotator: Any) -> None:
     browser, token = client_of(annotator), token_of(annotator)
     page = client_of(admin).post(f"/people/{annotator.pk}/link/").content.decode()
-    link = re.search(r"data-copied>http://testserver(/\S+)<", page)[1]  # type: ignore[index]
+    link = re.search(r"data-copied>http://testserver(/[^\s<]+)<", page)[1]  # type: ignore[index]
     assert browser.get("/account/").status_code == opens(token) == 200
     rows = PasswordLink.objects.filter(user=annotator)
     assert rows.filter(expires_at__gt=timezone.now() + timedelta(days=6.9)).update(
@@ -144,7 +144,7 @@ def test_a_link_is_the_newest_and_ends_with_a_log_in(admin: Any, annotator: Any)
 
     def link() -> str:
         page = office.post(f"/people/{annotator.pk}/link/").content.decode()
-        return re.search(r"data-copied>http://testserver(/\S+)<", page)[1]  # type: ignore[index]
+        return re.search(r"data-copied>http://testserver(/[^\s<]+)<", page)[1]  # type: ignore[index]
 
     first, begun = link(), Client()
     form = begun.get(first, follow=True).redirect_chain[-1][0]
@@ -285,7 +285,7 @@ def test_who_is_deactivated_is_out_at_once_and_what_they_judged_stays(
     judge(query, annotator, range(3), "relevant")
     office, browser, token = client_of(admin), client_of(annotator), token_of(annotator)
     pending = office.post(f"/people/{annotator.pk}/link/").content.decode()
-    link = re.search(r"data-copied>http://testserver(/\S+)<", pending)[1]  # type: ignore[index]
+    link = re.search(r"data-copied>http://testserver(/[^\s<]+)<", pending)[1]  # type: ignore[index]
     office.post(f"/people/{annotator.pk}/deactivate/")
     assert "Deactivated" in office.get(f"/people/{annotator.pk}/").content.decode()
     assert browser.get("/account/").status_code == 302
@@ -299,7 +299,7 @@ def test_who_is_deactivated_is_out_at_once_and_what_they_judged_stays(
     assert browser.get("/account/").status_code == 302
     assert opens(token) == 401
     assert Client().get(link).status_code == 404
-    link = re.search(r"data-copied>http://testserver(/\S+)<", again)[1]  # type: ignore[index]
+    link = re.search(r"data-copied>http://testserver(/[^\s<]+)<", again)[1]  # type: ignore[index]
     assert set_password(Client(), link).status_code == 200
 
 

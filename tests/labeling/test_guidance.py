@@ -80,7 +80,7 @@ def test_a_new_annotator_reads_how_to_label_until_they_close_it(
     assert "After 30 images" in admin.get("/how-to-label/edit/").content.decode()
     admin.post("/how-to-label/edit/", {"text": text})
     page = ann.get("/").content.decode()
-    assert "<h2>Our way</h2>\n<p>Look &lt;b&gt;twice&lt;/b&gt;.</p>" in page
+    assert "<h2>Our way</h2><p>Look &lt;b&gt;twice&lt;/b&gt;.</p>" in page
     for _ in range(2):
         assert ann.post("/how-to-label/")["Location"] == "/"
     assert "Our way" not in ann.get("/").content.decode()

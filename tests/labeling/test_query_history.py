@@ -6,6 +6,7 @@ import pytest
 from django.template.loader import render_to_string
 
 from labeling.lifecycle.history import differing_words
+from tests.pages import laid_flat
 
 pytestmark = pytest.mark.pure
 
@@ -35,7 +36,7 @@ def test_short_texts_and_those_that_share_little_are_told_whole():
 
 def test_the_page_marks_words_and_lets_no_html_through():
     changes = [("guidelines", OLD, NEW), ("split", "val", "")]
-    page = render_to_string("labeling/_changes.html", {"changes": changes})
+    page = laid_flat(render_to_string("labeling/_changes.html", {"changes": changes}))
     assert '<del><span class="visually-hidden">Removed: </span>the ground, </del>' in page
     assert "Added: </span>&lt;b&gt;feet&lt;/b&gt;. Or less.</ins>" in page
     assert "<del>val</del> → nothing" in page

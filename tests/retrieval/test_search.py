@@ -197,7 +197,7 @@ def test_a_page_gets_its_results_alone(model: EmbeddingModel, clients: dict[str,
     part = client.get("/search/?text=a bear&part=results")
     shown = part.content.decode()
     assert "<html" not in shown
-    assert 'data-status="40 best of 40 images, exact, by a scan of the database, ' in shown
+    assert 'data-status=" 40 best of 40 images, exact, by a scan of the database, ' in shown
     assert shown.count("<figure>") == 40
     whole = client.get("/search/?text=a bear").content.decode()
     assert "40 best of 40 images" in whole
