@@ -25,7 +25,7 @@ class AnnotatorConfig(AppConfig):
 
         for name, meant in misspelled_variables().items():
             logger.warning(
-                "The variable %s is set, and nothing reads it: is %s meant?", name, meant
+                "The variable %s is set, and nothing reads it. Is %s meant?", name, meant
             )
         count_workers_by(live_workers)
         job_handler(BACKUP_JOB)(backup_step)

@@ -120,7 +120,7 @@ def test_an_admin_chooses_a_model_of_the_hub_that_a_job_fetches(
 ) -> None:
     admin = client_of(world.people["admin"])
     page = admin.get("/models/", {"model": HUB}).content.decode()
-    assert "its repository on the hub says" in page
+    assert "Its repository on the hub describes this model" in page
     assert 'value="use"' not in page
     refused = api_of(world.people["admin"]).post("/api/models/use/", {"model": HUB})
     assert refused.status_code == 400

@@ -84,7 +84,7 @@ def test_misspelled_variables_are_named_without_their_values(
     for page in pages:
         shown = clients["admin"].get(page).content.decode()
         assert "<code>SECRET_KYE</code> is set" in shown
-        assert "is <code>SECRET_KEY</code> meant?" in shown
+        assert "Is <code>SECRET_KEY</code> meant?" in shown
         assert "hunter2" not in shown
 
 

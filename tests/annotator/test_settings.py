@@ -60,7 +60,7 @@ def test_a_misspelled_variable_is_named_in_the_log_and_stops_nothing(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    said = "The variable ALLOWED_HOST is set, and nothing reads it: is ALLOWED_HOSTS meant?\n"
+    said = "The variable ALLOWED_HOST is set, and nothing reads it. Is ALLOWED_HOSTS meant?\n"
     assert done.stderr.count(said) == 1
     assert "WARNING annotator.apps" in done.stderr
     assert "hunter2" not in done.stderr
