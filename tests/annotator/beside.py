@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection
 
+from retrieval.images import files
 from tests.databases import copy_database, cursor_on, execute
 from tests.settings import PROCESS
 
@@ -32,12 +33,16 @@ def database_beside(name: str, template: str = "template1") -> Iterator[str]:
 
 @contextmanager
 def working_on(name: str) -> Iterator[None]:
-    """Have this process's Django, in all its threads, work on another database."""
+    """Have this process's Django, in all its threads, work on another database, without what it
+    remembers of the one before: where roots of images are.
+    """
     before = connection.settings_dict["NAME"]
     connection.close()
     connection.settings_dict["NAME"] = name
+    files._locations.clear()
     try:
         yield
     finally:
         connection.close()
         connection.settings_dict["NAME"] = before
+        files._locations.clear()
