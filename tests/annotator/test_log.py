@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from annotator.log import selectors
+from annotator.log import selectors, views
 from annotator.log.selectors import KINDS, LogFilter, LogRow, log_page, log_rows
 from annotator.log.sources import SOURCES
 from annotator.models import User
@@ -99,6 +99,15 @@ def test_events_of_many_hours_are_each_counted_once(
             rows = list(log_rows(wanted, size=size))
             assert [row.what.split()[0] for row in rows] == ["3"] * 5
             assert [row.place.at.minute for row in rows] == [0] * 5
+
+
+def test_one_thread_at_a_time_writes_the_file(world: World) -> None:
+    admin = client_of(world.people["admin"])
+    with views._WRITING:
+        page = admin.get("/log.csv", follow=True)
+    assert page.redirect_chain == [("/log/", 302)]
+    assert "Try again in a minute." in page.content.decode()
+    assert admin.get("/log.csv")["Content-Type"] == "text/csv; charset=utf-8"
 
 
 def test_filters_and_file_of_the_page(world: World) -> None:
