@@ -17,6 +17,7 @@ from rest_framework.test import APIClient
 
 from annotator.postgres.embedded import embedded_postgres
 from core.access import Role
+from core.log_lines import request_id
 from tests import ROOT
 from tests.databases import empty_written_tables, use_copy
 from tests.pages import Browser
@@ -74,6 +75,12 @@ def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> No
     with django_db_blocker.unblock():
         use_copy(f"test_{PROCESS}")
     TransactionTestCase._fixture_teardown = empty_written_tables
+
+
+@pytest.fixture(autouse=True)
+def outside_of_requests() -> None:
+    """End the request that an earlier test left open: with an answer unread, or by its exception."""
+    request_id.set(None)
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ def sockets_of_requests() -> Iterator[list[str]]:
     """Whom requests ask outside of this process and must not: nobody, when the test is over."""
     sockets.listen()
     yield sockets.asked
+    sockets.stop()
     assert sockets.asked == []
 
 

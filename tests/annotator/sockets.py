@@ -44,7 +44,7 @@ def permitted() -> set[str]:
 
 
 def _heard(event: str, arguments: tuple[Any, ...]) -> None:
-    if event not in EVENTS or request_id.get() is None:
+    if not _listening or event not in EVENTS or request_id.get() is None:
         return
     # An address follows the socket, and a name comes first.
     named = event.startswith("socket.get")
@@ -66,12 +66,18 @@ def _path() -> str:
 
 
 _added: list[bool] = []
+_listening: list[bool] = []
 
 
 def listen() -> None:
     """Begin to hear of them. A hook can't be taken away again, so there is one a process."""
-    request_id.set(None)
     asked.clear()
+    _listening.append(True)
     if not _added:
         _added.append(True)
         sys.addaudithook(_heard)
+
+
+def stop() -> None:
+    """Hear of nobody any more."""
+    _listening.clear()
