@@ -2,6 +2,8 @@
 
 from retrieval.corpus.models import (
     CorpusCount,
+    CustomField,
+    DatasetMark,
     Image,
     ImageRoot,
     ImageTakedown,
@@ -22,6 +24,8 @@ from retrieval.flags.models import ImageFlag
 
 __all__ = [
     "CorpusCount",
+    "CustomField",
+    "DatasetMark",
     "Embedding",
     "EmbeddingCount",
     "EmbeddingModel",

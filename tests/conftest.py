@@ -79,7 +79,7 @@ def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> No
 
 @pytest.fixture(autouse=True)
 def outside_of_requests() -> None:
-    """End the request that an earlier test left open: with an answer unread, or by its exception."""
+    """End the request that an earlier test left open: its answer unread, or by an exception."""
     request_id.set(None)
 
 

@@ -160,8 +160,29 @@ class Image(models.Model):
         blank=True,
         db_index=False,
     )
+    taxon_text = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="what the source calls the taxon, where that is no species",
+    )
+    folder = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="the names of its folders that are no species, such as animals/birds",
+    )
     license = models.CharField(max_length=200, blank=True)
     license_url = models.CharField(max_length=500, blank=True)
+    license_text = models.CharField(
+        max_length=2000,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="the license in the source's own words",
+    )
     rights_holder = models.CharField(max_length=500, blank=True)
     observed_at = models.DateTimeField(null=True, blank=True)
     latitude = models.FloatField(null=True, blank=True)
@@ -177,6 +198,12 @@ class Image(models.Model):
         default="",
         db_default="",
         help_text="the source's id of the person",
+    )
+    custom_fields = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text="values by the names of custom fields: numbers, texts, true or false, ISO dates",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -229,6 +256,56 @@ class Image(models.Model):
     def thumbnail_url(self) -> str:
         """Address of the thumbnail; changes with the version. Signed."""
         return signed(f"/images/{self.id}/{self.version}-thumb.jpg")
+
+
+class CustomField(models.Model):
+    """A column of a table of images that no field of `Image` stands for, and that was kept.
+
+    It may hold the label that is to be judged blind: nobody but reviewers and admins sees it before
+    an admin shows it.
+    """
+
+    class Kind(models.TextChoices):
+        """The kinds of values."""
+
+        NUMBER = "number", "Number"
+        DATE = "date", "Date"
+        TEXT = "text", "Text"
+        YES_NO = "yes_no", "Yes or no"
+
+    name = models.CharField(max_length=100, unique=True)
+    kind = models.CharField(max_length=10, choices=Kind)
+    shown_to_annotators = models.BooleanField(default=False)
+    in_releases = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(name=""), name="custom_field_named"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DatasetMark(models.Model):
+    """What an admin has said of all images of a data set, which also holds for later imports."""
+
+    dataset = models.CharField(max_length=100, unique=True)
+    license_unknown = models.BooleanField(
+        default=False, help_text="nobody may rely on the license that was read earlier"
+    )
+    locations_obscured = models.BooleanField(
+        default=False, help_text="the source may have blurred the locations"
+    )
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["dataset"]
+
+    def __str__(self) -> str:
+        return self.dataset
 
 
 class CorpusCount(models.Model):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from core.text import has_controls, printable
+from retrieval.importing.choices import ImportChoices
 from retrieval.importing.records import (
     ImageRecord,
     ImportRefused,
@@ -33,8 +34,11 @@ class FolderSource:
     folder has no sub-folder.
     """
 
-    def __init__(self, root: Path, refuse: Callable[[Refusal], None]) -> None:
+    def __init__(
+        self, root: Path, refuse: Callable[[Refusal], None], choices: ImportChoices
+    ) -> None:
         self.root = root
+        self._choices = choices
         self._folders: list[tuple[Path, SpeciesRecord]] = []
         self._refuse = refuse
         entries = sorted(p for p in root.iterdir() if not p.name.startswith("."))

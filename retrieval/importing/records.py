@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from core.errors import Refused
@@ -74,12 +76,18 @@ class SpeciesRecord:
     names: tuple[tuple[str, str], ...] = ()
 
 
+CustomValue = str | float | bool
+"""A value of a custom field; a date is an ISO text."""
+
+
 class ImageRecord(NamedTuple):
     """An image as a source describes it, before its file is read.
 
     `source_id` identifies it within its data set; `preferred_id` is the integer id that it gets if
     that is free; `file_name` is its path below the data set's folder, not checked yet; `width` and
-    `height` are declared by the source, in pixels.
+    `height` are declared by the source, in pixels. `license_text` is the license in the source's
+    words, `taxon_text` its name of a taxon that is no species, `folder` the names of the folders
+    that are no species.
     """
 
     source_id: str
@@ -99,3 +107,7 @@ class ImageRecord(NamedTuple):
     coordinates_obscured: bool = False
     elevation: float | None = None
     observer: str = ""
+    license_text: str = ""
+    taxon_text: str = ""
+    folder: str = ""
+    custom_fields: Mapping[str, CustomValue] = MappingProxyType({})

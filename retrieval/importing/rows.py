@@ -8,7 +8,8 @@ Writing and reading numbers and timestamps as text would be a large part of the 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,12 +27,13 @@ from core.locks import lock_key, transaction_lock
 from core.sql import copy
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
-from retrieval.importing.records import ImageRecord
+from retrieval.importing.records import CustomValue, ImageRecord
 
 COLUMNS: Final = (
     "source_id", "file_name", "license", "license_url", "rights_holder", "sha256", "format",
     "width", "height", "size_bytes", "species_id", "root_id", "observed_at", "latitude",
     "longitude", "location_uncertainty", "coordinates_obscured", "elevation", "observer",
+    "license_text", "taxon_text", "folder", "custom_fields",
 )  # fmt: skip
 """The fields of `image_row`, in this order."""
 
@@ -79,6 +81,10 @@ def image_row(
             _TRUE if record.coordinates_obscured else _FALSE,
             _NULL if elevation is None else _double(8, elevation),
             _cached_field(record.observer),
+            _cached_field(record.license_text),
+            _cached_field(record.taxon_text),
+            _cached_field(record.folder),
+            _json_field(record.custom_fields) if record.custom_fields else _NO_FIELDS,
         )
     )
 
@@ -110,12 +116,19 @@ def text_field(text: str) -> bytes:
     return _length(len(data)) + data
 
 
+def _json_field(values: Mapping[str, CustomValue]) -> bytes:
+    """Return an object as a field of the type jsonb, whose first byte is the format's version."""
+    data = b"\x01" + json.dumps(dict(values), ensure_ascii=False).encode()
+    return _length(len(data)) + data
+
+
 def moment_field(moment: datetime) -> bytes:
     """Return a moment with a time zone as a field."""
     return _bigint(8, microseconds(moment))
 
 
 _EMPTY: Final = text_field("")
+_NO_FIELDS: Final = _json_field({})
 _cached_field = lru_cache(maxsize=1000)(text_field)
 
 # Between pieces this thread may have to wait for the GIL.

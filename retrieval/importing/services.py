@@ -18,6 +18,7 @@ from core.locks import lock_key, transaction_lock, try_session_lock
 from core.text import has_controls
 from retrieval.corpus.models import Image, ImageRoot
 from retrieval.images.storage import image_facts
+from retrieval.importing.choices import GUESSED, ImportChoices
 from retrieval.importing.coco import CocoSource
 from retrieval.importing.files import Batch, images_in_place, images_read
 from retrieval.importing.folder import FolderSource
@@ -82,6 +83,7 @@ def import_images(
     *,
     path: Path | str,
     dataset: str | None = None,
+    choices: ImportChoices = GUESSED,
     root: ImageRoot | None = None,
     progress: Progress | None = None,
     checking: Progress | None = None,
@@ -112,17 +114,23 @@ def import_images(
             "COCO file with widths and heights, or let the images be copied.",
         )
     return _import(
-        lambda refuse: open_source(path, refuse, checking), dataset, root, progress, on_refusal
+        lambda refuse: open_source(path, refuse, choices, checking),
+        dataset,
+        root,
+        progress,
+        on_refusal,
     )
 
 
-def look_through(path: Path) -> tuple[Source, ImportReport, Iterator[Batch]]:
+def look_through(
+    path: Path, choices: ImportChoices
+) -> tuple[Source, ImportReport, Iterator[Batch]]:
     """Read a data set as `import_images` does, but decode, store and write nothing: its source, the
     report that counts what is refused, and the other images, batch by batch. Raises ImportRefused.
     """
     report = ImportReport(dataset="")
     refusals = _Refusals(report, None)
-    source = open_source(path, refusals.take)
+    source = open_source(path, refusals.take, choices)
     report.dataset = source.default_dataset()
 
     def batches() -> Iterator[Batch]:
@@ -286,12 +294,14 @@ def _store(
     return report
 
 
-def open_source(path: Path, refuse: OnRefusal, checking: Progress | None = None) -> Source:
+def open_source(
+    path: Path, refuse: OnRefusal, choices: ImportChoices, checking: Progress | None = None
+) -> Source:
     """Open a data set: a folder, a table (`.csv`) or a COCO file. Raises ImportRefused."""
     if path.is_dir():
-        return FolderSource(path, refuse)
+        return FolderSource(path, refuse, choices)
     if path.is_file() and path.suffix.lower() == ".csv":
-        return TableSource(path, refuse)
+        return TableSource(path, refuse, choices)
     if path.is_file():
         return CocoSource(path, refuse, checking)
     if path.exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from typing import Final
 
 from core.text import has_controls
@@ -64,6 +65,22 @@ def iconic_group(*, supercategory: str = "", kingdom: str = "", phylum: str = ""
     if phylum.lower() == "mollusca":
         return "Mollusks"
     return {"animalia": "Animalia", "plantae": "Plants", "fungi": "Fungi"}.get(kingdom.lower(), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Taxon:
+    """What a name of a taxon says: a species, or else the text as it is."""
+
+    species: SpeciesRecord | None = None
+    text: str = ""
+
+
+def taxon_of(name: str) -> Taxon:
+    """Read the name of a folder, or a table's cell, as a species; else keep it as a text."""
+    try:
+        return Taxon(species=species_from_folder(name))
+    except RecordRefused:
+        return Taxon(text=clean_name(name))
 
 
 def species_from_folder(name: str) -> SpeciesRecord:

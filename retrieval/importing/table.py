@@ -8,6 +8,7 @@ from typing import Final
 
 from core.csv_rows import RowError, csv_rows
 from retrieval.importing import fields
+from retrieval.importing.choices import ImportChoices
 from retrieval.importing.records import (
     ImageRecord,
     ImportRefused,
@@ -33,8 +34,11 @@ class TableSource:
     header or text can't be read.
     """
 
-    def __init__(self, path: Path, refuse: Callable[[Refusal], None]) -> None:
+    def __init__(
+        self, path: Path, refuse: Callable[[Refusal], None], choices: ImportChoices
+    ) -> None:
         self.path = path
+        self._choices = choices
         self.root = path.parent
         self._refuse = refuse
         self._species: dict[str, SpeciesRecord] = {}

@@ -61,6 +61,9 @@ def image_take_down(*, image: Image, reason: str, by: Any) -> list[int]:
         location_uncertainty=None,
         elevation=None,
         observer="",
+        license_text="",
+        folder="",
+        custom_fields={},
     )
     Embedding.objects.filter(image_id__in=ids).delete()
     files = [ImageRef.of(image_row) for image_row in removed]

@@ -39,6 +39,7 @@ from core.templatetags.coordinates import latitude, longitude
 from core.unpacking import Bounds, Progress, UnpackRefused, unpack_zip
 from retrieval.corpus.models import Image
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
+from retrieval.importing.choices import GUESSED, ImportChoices
 from retrieval.importing.fields import file_inside
 from retrieval.importing.records import ImageRecord, ImportRefused, Refusal
 from retrieval.importing.services import (
@@ -193,16 +194,17 @@ def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Pat
 
 
 @transaction.atomic
-def preview_begin(*, upload: str, by: Any) -> Job:
-    """Create a job that unpacks an upload and previews it, or return the one at work on it. Raises
-    UploadGone.
+def preview_begin(*, upload: str, by: Any, choices: ImportChoices = GUESSED) -> Job:
+    """Create a job that unpacks an upload and previews it as it is read by these choices, or return
+    the one at work on it. Raises UploadGone.
     """
     upload_folder(upload, by)
     transaction_lock(lock_key("import", int(upload[:12], 16)))
     if job := _jobs_at_work(upload).first():
         return job
     title = "Look through an upload"
-    return job_create(kind=PREVIEW_KIND, params={"upload": upload}, created_by=by, title=title)
+    params = {"upload": upload, "choices": choices.as_json()}
+    return job_create(kind=PREVIEW_KIND, params=params, created_by=by, title=title)
 
 
 def preview_job(upload: str) -> Job | None:
@@ -223,20 +225,24 @@ def preview_step(job: Job, deadline: float) -> bool:
         job_advance(job=job, done=max(0, done - job.done), total=max(total, job.done))
 
     try:
-        result = _preview(folder, progress)
+        result = _preview(folder, _choices_of(job), progress)
     except ImportRefused as error:
         raise JobFailed(_within(error.reason, folder)) from None
     job_advance(job=job, total=job.done, result=result)
     return True
 
 
-def _preview(folder: Path, progress: Progress) -> dict[str, Any]:
+def _choices_of(job: Job) -> ImportChoices:
+    return ImportChoices.from_json(job.params.get("choices"))
+
+
+def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[str, Any]:
     """Unpack archives, count images, species and refusals as the import will, and store the first
     images' thumbnails. Raises ImportRefused.
     """
     files = _unpacked(folder, progress)
     path = _source_path(files)
-    source, report, batches = look_through(path)
+    source, report, batches = look_through(path, choices)
     progress(0, source.count())
     images, already_stored, sample = 0, 0, list[dict[str, Any]]()
     for count, batch in batches:
@@ -347,7 +353,12 @@ def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
             raise Conflict(BEING_REMOVED)
         return job_create(
             kind=KIND,
-            params={"upload": upload, "path": preview.result["path"], "dataset": dataset},
+            params={
+                "upload": upload,
+                "path": preview.result["path"],
+                "dataset": dataset,
+                "choices": _choices_of(preview).as_json(),
+            },
             created_by=by,
             title=f"Import of {dataset}",
         )
@@ -377,7 +388,11 @@ def import_step(job: Job, deadline: float) -> bool:
 
     try:
         report = import_images(
-            path=path, dataset=job.params["dataset"], progress=progress, on_refusal=refuse
+            path=path,
+            dataset=job.params["dataset"],
+            choices=_choices_of(job),
+            progress=progress,
+            on_refusal=refuse,
         )
     except ImportRefused as error:
         raise JobFailed(_within(str(error), folder)) from None
