@@ -27,7 +27,7 @@ MAX_FILE_NAME: Final = 500
 MAX_TAXON: Final = 200
 MAX_FOLDER: Final = 500
 # Suffixes of images, readable or not.
-_IMAGE_SUFFIXES: Final = (
+IMAGE_SUFFIXES: Final = (
     ".avif", ".bmp", ".dib", ".gif", ".heic", ".heif", ".j2k", ".jfif", ".jp2", ".jpe", ".jpeg",
     ".jpg", ".jxl", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".svg", ".tif", ".tiff", ".webp",
 )  # fmt: skip
@@ -159,7 +159,7 @@ class FolderSource:
         return True
 
     def _may_be_image(self, folder: Path, name: str) -> bool:
-        is_other = folder == self.root and Path(name).suffix.lower() not in _IMAGE_SUFFIXES
+        is_other = folder == self.root and Path(name).suffix.lower() not in IMAGE_SUFFIXES
         return not (is_other or is_litter(name) or is_sidecar(name))
 
     def _candidates(self, folder: Path, names: list[str]) -> int:

@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Final
 
+from core.text import printable
 from retrieval.importing.records import Effect, ImageRecord, Refusal
 
 EXAMPLES: Final = 3
@@ -28,21 +30,15 @@ class Understood:
     taxa: Counter[str] = field(default_factory=Counter)
     without_species: int = 0
 
-    def take(self, record: ImageRecord) -> list[tuple[str, str]]:
-        """Count an image; returns the kinds and names that it is the first of."""
-        first = []
-        for kind, name in (
-            ("species", record.scientific_name),
-            ("folders", record.folder),
-            ("taxa", record.taxon_text),
-        ):
-            if name:
-                counts: Counter[str] = getattr(self, kind)
-                counts[name] += 1
-                if counts[name] == 1:
-                    first.append((kind, name))
+    def new_in(self, record: ImageRecord) -> list[tuple[str, str]]:
+        """Return the kinds and names of an image that none before it had."""
+        return [(kind, name) for kind, name in _names(record) if name not in getattr(self, kind)]
+
+    def take(self, record: ImageRecord) -> None:
+        """Count an image."""
+        for kind, name in _names(record):
+            getattr(self, kind)[name] += 1
         self.without_species += not record.scientific_name
-        return first
 
     def take_all(self, records: Iterable[ImageRecord]) -> None:
         """Count images."""
@@ -57,6 +53,15 @@ class Understood:
             "taxon_texts": len(self.taxa),
             "without_species": self.without_species,
         }
+
+
+def _names(record: ImageRecord) -> list[tuple[str, str]]:
+    names = (
+        ("species", record.scientific_name),
+        ("folders", record.folder),
+        ("taxa", record.taxon_text),
+    )
+    return [(kind, name) for kind, name in names if name]
 
 
 @dataclass(slots=True)
@@ -100,7 +105,9 @@ class Reasons:
         ]
         group.count += 1
         if len(group.examples) < EXAMPLES:
-            group.examples.append(refusal.record or refusal.file)
+            name = PurePath(refusal.file).name
+            record = f"{name}: {refusal.record}" if refusal.record else refusal.file
+            group.examples.append(printable(record))
 
     def listed(self) -> list[dict[str, Any]]:
         """Return the reasons as JSON, the most frequent first."""
