@@ -22,14 +22,17 @@ from retrieval.flags.selectors import images_visible_to
 
 
 class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
-    """An image; sizes in pixels, upright. `source_id`, its id in its data set, and `file_name` are
-    empty where names are hidden.
+    """An image; sizes in pixels, upright. `source_id`, its id in its data set, `file_name`, `folder`,
+    the names of folders that are no species, and `taxon_text`, its name of a taxon that is no
+    species, are empty where names are hidden.
     """
 
     url = serializers.CharField(read_only=True)
     thumbnail_url = serializers.CharField(read_only=True)
     source_id = serializers.SerializerMethodField()
     file_name = serializers.SerializerMethodField()
+    folder = serializers.SerializerMethodField()
+    taxon_text = serializers.SerializerMethodField()
 
     class Meta:
         model = Image
@@ -40,11 +43,13 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
             "dataset",
             "source_id",
             "file_name",
+            "folder",
             "format",
             "width",
             "height",
             "size_bytes",
             "species",
+            "taxon_text",
             "observed_at",
             "latitude",
             "longitude",
@@ -65,6 +70,12 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
     def get_file_name(self, image: Image) -> str:
         # In iNaturalist's data sets the path names the species.
         return self._unless_names_are_hidden(image.file_name)
+
+    def get_folder(self, image: Image) -> str:
+        return self._unless_names_are_hidden(image.folder)
+
+    def get_taxon_text(self, image: Image) -> str:
+        return self._unless_names_are_hidden(image.taxon_text)
 
     def _unless_names_are_hidden(self, name: str) -> str:
         return "" if names_hidden_from(self.context["request"].user) else name
