@@ -22,9 +22,9 @@ from retrieval.flags.selectors import images_visible_to
 
 
 class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
-    """An image; sizes in pixels, upright. `source_id`, its id in its data set, `file_name`, `folder`,
-    the names of folders that are no species, and `taxon_text`, its name of a taxon that is no
-    species, are empty where names are hidden.
+    """An image; sizes in pixels, upright. `folder` has the names of folders that are no species,
+    `taxon_text` the source's name of a taxon that is no species. They, `source_id`, its id in its
+    data set, and `file_name` are empty where names are hidden.
     """
 
     url = serializers.CharField(read_only=True)

@@ -21,6 +21,7 @@ _LATEST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 _LARGE: Final = 2.0**53
 FARTHEST: Final = 20_040_000
 """The largest distance of two places on Earth in meters: no location is less certain."""
+NO_FILE: Final = "there is no such file"
 # The largest number of the database's columns of pixels.
 _LARGEST_SIDE: Final = 2**31 - 1
 
@@ -226,7 +227,7 @@ def file_inside(root: Path, name: str) -> Path:
     if not inside:
         raise RecordRefused("file_name", "leads out of the folder of the data set")
     if not present:
-        raise RecordRefused("file_name", "there is no such file")
+        raise RecordRefused("file_name", NO_FILE)
     return path
 
 

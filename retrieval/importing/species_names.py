@@ -180,9 +180,12 @@ def taxon_of(name: str, known: KnownNames = CELLS) -> Taxon:
     if has_controls(text):
         return Taxon(text=text)
     plain = clean_name(text.replace("_", " "))
+    stored = known.species.get(plain.lower(), "")
+    if "(" in stored or "×" in stored:
+        return Taxon(SpeciesRecord(stored), recognized=True)
     with suppress(RecordRefused):
-        if plain.lower() in known.species:
-            return Taxon(species_from_folder(known.species[plain.lower()]), recognized=True)
+        if stored:
+            return Taxon(species_from_folder(stored), recognized=True)
         if len(plain.split(" ")) > _INAT_RANKS + 1:
             return Taxon(species_from_folder(plain), recognized=True)
     words = _words(plain, known)
@@ -390,6 +393,5 @@ def species_from_folder(name: str) -> SpeciesRecord:
         )
     raise RecordRefused(
         "folder",
-        f"“{name}” is not a species name. Name the folder after its species, such as "
-        "“Rana temporaria” or “00019_Animalia_Chordata_Amphibia_Anura_Ranidae_Rana_temporaria”.",
+        f"“{name}” is not a species name, such as “Rana temporaria”.",
     )

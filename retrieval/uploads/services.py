@@ -17,9 +17,11 @@ import shutil
 import tempfile
 import time
 import uuid
+import zipfile
 from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count as counting
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
@@ -194,6 +196,7 @@ def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Pat
             _gather(folder)
         if archives := sorted(files.glob("*.zip")):
             bounds = _bounds(files, besides=archives)
+            _refuse_clashes(archives)
             for archive in archives:
                 with (folder / "archives").open("a") as names:
                     names.write(f"{archive.stem}\n")
@@ -253,12 +256,22 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
     path, above = _source_path(files)
     source, report, batches = look_through(path, replace(choices, above=above))
     progress(0, source.count())
+    dataset = "upload" if path == files else report.dataset.removeprefix("files/")
     images, already_stored, sample, thumbnails = 0, 0, list[dict[str, Any]](), 0
+    same, replaced = 0, 0
     understood = report.understood
     names: dict[str, list[dict[str, Any]]] = {"species": [], "folders": [], "taxa": []}
     for count, batch in batches:
         hashes = []
+        ids = [record.source_id for record, _ in batch]
+        there = dict(
+            Image.objects.filter(dataset=dataset, source_id__in=ids)
+            .exclude(sha256="")
+            .values_list("source_id", "sha256")
+        )
         for record, (sha256, *_) in batch:
+            same += there.get(record.source_id) == sha256
+            replaced += there.get(record.source_id, sha256) != sha256
             new = [
                 (kind, name)
                 for kind, name in understood.new_in(record)
@@ -286,7 +299,9 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
         "path": path.relative_to(_uploads()).as_posix(),
         "above": above,
         "of_folders": path.is_dir(),
-        "dataset": "upload" if path == files else report.dataset.removeprefix("files/"),
+        "dataset": dataset if same or not replaced else _free_name(dataset),
+        "replaced_in": dataset,
+        "replaced": replaced,
         "images": images,
         **understood.numbers(),
         "names": {
@@ -315,6 +330,16 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
             for reason in report.reasons.listed()
         ],
     }
+
+
+def _free_name(dataset: str) -> str:
+    """The name of a data set with the first number that makes it new."""
+    taken = set(
+        Image.objects.filter(dataset__startswith=dataset)
+        .values_list("dataset", flat=True)
+        .distinct()
+    )
+    return next(name for n in counting(2) if (name := f"{dataset} {n}") not in taken)
 
 
 def _sampled(record: ImageRecord) -> dict[str, Any]:
@@ -536,6 +561,24 @@ def _unpack(archive: Path, into: Path, bounds: Bounds, progress: Progress) -> No
     except UnpackRefused as error:
         raise ImportRefused(archive.name, str(error)) from None
     archive.unlink()
+
+
+def _refuse_clashes(archives: Sequence[Path]) -> None:
+    """Raise ImportRefused where two archives hold different images at one path."""
+    seen: dict[str, tuple[int, str]] = {}
+    for archive in archives if len(archives) > 1 else ():
+        # What is broken is refused when it is unpacked.
+        with suppress(zipfile.BadZipFile, ValueError), zipfile.ZipFile(archive) as packed:
+            for entry in packed.infolist():
+                if PurePosixPath(entry.filename).suffix.lower() not in IMAGE_SUFFIXES:
+                    continue
+                content, first = seen.setdefault(entry.filename, (entry.CRC, archive.name))
+                if content != entry.CRC:
+                    raise ImportRefused(
+                        archive.name,
+                        f"“{entry.filename[:100]}” is another image in {first}. Upload the files "
+                        "one after the other, under two names.",
+                    )
 
 
 def _bounds(files: Path, *, besides: Container[Path]) -> Bounds:

@@ -158,8 +158,8 @@ def test_takeouts_sidecars_are_counted_in_one_line_and_give_date_and_place(
     (album / "f.jpg.json").symlink_to(secret)
     call_command("import_images", str(root), "--quiet")
     assert capsys.readouterr().out == (
-        "passed over 9 other files (.json): are no images; the date or place of "
-        "5 images is theirs\n"
+        "passed over 9 other files (.json): are no images; the date or "
+        "place of 5 images is theirs\n"
         "Takeout: 8 added, 0 updated, 0 skipped, 0 refused; 8 without a species, 1 folder name\n"
     )
     rows = Image.objects.values_list("file_name", "observed_at__second", "latitude")

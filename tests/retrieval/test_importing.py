@@ -278,6 +278,8 @@ def test_the_command_reports_and_its_exit_code_tells(data, capsys):
     assert capsys.readouterr().out == (
         "refused train/2.jpg: image 2: file_name: there is no such file\n"
         "data/train: 0 added, 0 updated, 2 skipped, 1 refused\n"
+        f"Files are looked for below {data}. Where they lie elsewhere, name it with --root, which "
+        "leaves them there.\n"
     )
     path.write_text("{")
     with pytest.raises(CommandError, match="line 1: premature EOF"):

@@ -130,7 +130,10 @@ def test_names_are_read_for_what_they_say() -> None:
 
 def test_what_the_corpus_knows_decides() -> None:
     known = KnownNames(
-        species={"red fox": "Red fox", "rana sp.": "Rana sp.", "xus yus": "Xus yus"},
+        species={
+            name.lower(): name
+            for name in ("Red fox", "Rana sp.", "Xus yus", "Bombus (Pyrobombus) pratorum", "human")
+        },
         genera=frozenset({"ixa"}),
         others=frozenset({"amsel", "rotkehlchen", "rana verde", "felidae", "petit duc"}),
     )
@@ -140,10 +143,12 @@ def test_what_the_corpus_knows_decides() -> None:
         ("Rana sp.", "Rana sp."),
         ("ixa alba", "Ixa alba"),
         ("XUS YUS", "Xus yus"),
+        ("Bombus (Pyrobombus) pratorum", "Bombus (Pyrobombus) pratorum"),
     ):
         species = taxon_of(name, known).species
         assert species is not None, name
         assert species.scientific_name == scientific
+    assert taxon_of("human", known).species is None
     for name in ("Amsel", "amsel", "Rana verde", "petit_duc", "Felidae", "Ixa", "ixa"):
         assert taxon_of(name, known) == Taxon(None, name, True)
         assert taxon_of(name).recognized == (name == "Felidae")
@@ -177,8 +182,10 @@ def test_hybrids_hyphens_and_accents(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["frogs", "rana temporaria", "Rana", "Rana 12", "2021"])
-def test_other_folders_are_refused_with_what_to_do(name: str) -> None:
-    with pytest.raises(RecordRefused, match="Name the folder after its species") as refused:
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(
+        RecordRefused, match="is not a species name, such as “Rana temporaria”"
+    ) as refused:
         species_from_folder(name)
     assert refused.value.field == "folder"
 

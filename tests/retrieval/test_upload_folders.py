@@ -11,7 +11,8 @@ from django.test import Client
 from core.jobs.models import Job
 from core.jobs.services import job_slice_run
 from retrieval.corpus.models import Image, Species
-from tests.retrieval.making import jpeg
+from retrieval.images.storage import content_hash
+from tests.retrieval.making import image_row, jpeg
 from tests.retrieval.test_uploads import begin, imported, looked, send, zipped
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("store")]
@@ -153,3 +154,22 @@ def test_without_an_image_there_is_no_import(clients: dict[str, Client]) -> None
     refused = client.post(address, {"dataset": "mine"})
     assert "There is no image to import in this upload." in refused.content.decode()
     assert not Job.objects.filter(kind="import").exists()
+
+
+def test_other_images_at_the_same_paths_are_told_and_get_a_name_of_their_own(
+    clients: dict[str, Client],
+) -> None:
+    client = clients["admin"]
+    for path in ("1.jpg", "2.jpg"):
+        image_row(int(path[0]), dataset="upload", source_id=path, sha256=content_hash(jpeg("red")))
+    red, blue = jpeg("red"), jpeg("blue")
+    for sent, replaced, dataset in (
+        ({"1.jpg": blue, "3.jpg": blue}, 1, "upload 2"),
+        ({"1.jpg": red, "2.jpg": blue}, 1, "upload"),
+        ({"1.jpg": red, "3.jpg": blue}, 0, "upload"),
+    ):
+        address, result = previewed(client, sent)
+        assert (result["replaced"], result["dataset"]) == (replaced, dataset)
+        page = client.get(address).content.decode()
+        told = f"The data set “upload” has other images at {replaced} of these paths."
+        assert (told in page) == bool(replaced)

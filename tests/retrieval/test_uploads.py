@@ -364,6 +364,10 @@ def test_nothing_beside_the_upload_is_looked_for(client: Client, name: str, sett
         ({"a.zip": b"no archive"}, "can&#x27;t be unpacked"),
         ({"a.zip": zipped({"../out.jpg": b"x"})}, "leads out of its folder"),
         ({"a.zip": zipped({"/etc/x.jpg": b"x"})}, "leads out of its folder"),
+        (
+            {"a.zip": zipped({"1.jpg": jpeg("red")}), "b.zip": zipped({"1.jpg": jpeg("blue")})},
+            "“1.jpg” is another image in a.zip",
+        ),
         ({"one.csv": b"file_name\nx", "two.csv": b"x"}, "several tables (one.csv, two.csv)"),
         (
             dict.fromkeys(("one.csv", "two.csv"), b"file_name,scientific_name\n"),

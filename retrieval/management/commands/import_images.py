@@ -10,6 +10,7 @@ from core.commands import ServiceCommand
 from core.commands.progress import Progress
 from retrieval.corpus.models import ImageRoot
 from retrieval.images.roots import image_root_get_or_create
+from retrieval.importing.fields import NO_FILE
 from retrieval.importing.records import Refusal
 from retrieval.importing.services import ImportReport, import_images
 
@@ -79,6 +80,12 @@ class Command(ServiceCommand):
             + (f"; other data sets have {report.copies} of the files" if report.copies else "")
             + _understood(report)
         )
+        if any(one["reason"] == NO_FILE for one in report.reasons.listed()):
+            folder = Path(options["path"]).resolve().parent
+            self.stdout.write(
+                f"Files are looked for below {folder}. Where they lie elsewhere, name it with "
+                "--root, which leaves them there."
+            )
         if report.refused_count:
             raise CommandError(f"{report.refused_count} refused; each is listed above.")
 
