@@ -202,29 +202,30 @@ AUTHORS: Final = frozenset(
 PLAIN_WORDS: Final = frozenset(
     """
     a about abril ad adult adulte adulto adults agosto all alle alpha altes am an and andere
-    angeln animal animales animals animaux april arbol archiv archive arte arten as at august aus
-    auto autos autres aves azul baby barca beach bear bears beetle beetles bike bilder bird birds
-    birthday black blanca blanche blanco blau blaue bleu bleue blue blume blumen bonita bonito
-    bonus boy buch butterflies butterfly camera campo campus car cars casa cat cats centrum chair
-    chica chico chien christmas city class classes clip clips cloud code collection comun común
-    corpus costa crocodile cuba data dataset date daten day days deer demo der des dezember die
-    dog dogs dora dos download downloads dragon duck ducks duplicates eagle egg eggs ei eier el en
-    especie especies espécimen et europa example examples export familia family família farm fauna
-    februar fem female femelle ferien festival fiesta figure figures files film final fiore fisch
-    fische flor flora flores flute folder folders food forest forma foto fotos fox foxes frau
-    fruit für galeria galería gallery garden gare garten gata gato gatos geburtstag girl gold
-    goose gran grande grandes gratis grau graue green grey gris grise groß gruppe grün grüne haus
-    hembra herbst herd hoja hojas holiday holidays home horas horse house idea ideas image imagen
-    imagens images imago imm immature import imágenes in india info insect insecto insectos
-    insects insekten isla island islas italia jahr januar jardin jardín jong joven juli julio jung
-    junge jungvogel juni junio juv juvenil juvenile juveniles kamera katze kinder kitten kittens
-    kleine kreis käfer la label labels laguna lake landscape large larva larvae larve larven laura
-    le leaf les libro lion lions lizard los m mai male males maman mannchen mar maria mariposa
+    angeln animal animales animals animaux april arbol archiv archive arte arten as at august
+    aurora aus auto autos autres aves azul baby backup barca beach bear bears beetle beetles bike
+    bilder bird birds birthday black blanca blanche blanco blau blaue bleu bleue blue blume blumen
+    bonita bonito bonus boy buch butterflies butterfly camera campo campus car cars casa cat cats
+    centrum chair chica chico chien christmas city class classes clip clips cloud code collection
+    comun común copia copie copy corpus costa crocodile cuba curriculum cópia data dataset date
+    daten day days deer demo der des dezember die divers dog dogs dora dos download downloads
+    dragon duck ducks duplicate duplicates eagle egg eggs ei eier el en especie especies espécimen
+    et europa example examples export familia family família farm fauna februar fem female femelle
+    ferien festival fiesta figure figures files film final fiore fisch fische flor flora flores
+    flute folder folders food forest forma foto fotos fox foxes frau fruit für galeria galería
+    gallery garden gare garten gata gato gatos geburtstag girl gold goose gran grande grandes
+    gratis grau graue green grey gris grise groß gruppe grün grüne haus hembra herbst herd hoja
+    hojas holiday holidays home horas horse house idea ideas image imagen imagens images imago imm
+    immature import imágenes in india info insect insecto insectos insects insekten ipsum isla
+    island islas italia jahr januar jardin jardín jong joven juli julio jung junge jungvogel juni
+    junio juv juvenil juvenile juveniles kamera katze kinder kitten kittens kleine kopie kreis
+    käfer la label labels laguna lake landscape large larva larvae larve larven laura le leaf les
+    libro lion lions lizard lorem los m magnum mai male males maman mannchen mar maria mariposa
     mariposas marta maría maus mayo mehr mes mi mis misc miscellaneous moda mon monat monkey mono
     montaña month monts moos mountain mountains mouse mujer museo museum mushroom mushrooms musica
     musik my mâle männchen märz música nacht naranja natura naturaleza nature negra negras negro
     negros nest nestling neu neue neuer neues neus new niño noir noire notebook nova nueva nuevas
-    nuevo nuevos nymph nymphe nymphs of office oiseau oiseaux oktober old on orange ordner
+    nuevo nuevos nymph nymphe nymphs of office oiseau oiseaux oktober old on opus orange ordner
     original originals oso ostern other others otra otras otro otros owl owls para park parque
     party perro perros pes petit petite pez photo photographs photos pic pics picture pictures
     pizza plage plant planta plantas plantes plants playa plaza plus poissons porto portrait pour
@@ -232,13 +233,13 @@ PLAIN_WORDS: Final = frozenset(
     pájaros quo rabe raupe raw real red reise rio river roja rojas rojo rojos room rot rote roter
     rotes rouge sa saison salmon sample samples santa schwarz schwarze screenshot screenshots
     season selfie selva semana serie series serpiente serpientes sierra sin small snake snakes
-    sommer spec species specimen specimens spider spiders split status still stills stock street
-    subad subadult summer super table tag tennis test teste tests the thumbs tier tiere tierfotos
-    todas todo todos tortuga tour train training tree trees trip trips turtle uni unknown unsorted
-    urlaub vacaciones vacances vacation val valid validation varia varios various verano verde
-    verdes vert verte vida video videos vieja viejo view virus vogel voyage vögel wald wasser
-    wedding week weibchen weihnachten weiß weiße whale whales white wiese wild winter woche y year
-    yellow zoo zorro
+    sommer sonstige sonstiges spec species specimen specimens spider spiders split status still
+    stills stock street subad subadult summer super table tag tennis test teste tests the thumbs
+    tier tiere tierfotos todas todo todos tortuga tour train training tree trees trip trips turtle
+    uni unknown unsorted urlaub vacaciones vacances vacation val valid validation varia varios
+    various verano verde verdes vert verte vida video videos vieja viejo view virus vogel voyage
+    vögel wald wasser wedding week weibchen weihnachten weiß weiße whale whales white wiese wild
+    winter woche y year yellow zoo zorro
     """.split()  # noqa: SIM905 one a line would be a thousand lines
 )
 """Everyday words of English, German, French and Spanish that no species is called by."""

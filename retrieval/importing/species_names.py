@@ -133,8 +133,8 @@ CELLS: Final = KnownNames()
 
 # What marks an uncertain, undescribed or collective taxon, without its dot.
 _OPEN: Final = frozenset(
-    ("cf", "aff", "sp", "spp", "nr", "kl", "indet", "undet", "unid", "agg", "cv", "ined", "prope",
-     "gr", "group", "complex", "hybrid", "s.l", "s.lat")
+    ("cf", "aff", "sp", "spp", "spec", "nr", "kl", "indet", "undet", "unid", "agg", "cv", "ined",
+     "prope", "gr", "group", "complex", "hybrid", "s.l", "s.lat")
 )  # fmt: skip
 _SEVERAL: Final = frozenset(("/", "&", "+", "|", "and", "or", "und", "oder", "et", "ou", "y", "o"))
 _MARKERS: Final = frozenset(("subsp", "ssp", "var", "subvar", "f", "fo", "forma", "nothosubsp"))
