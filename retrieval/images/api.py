@@ -22,8 +22,9 @@ from retrieval.flags.selectors import images_visible_to
 
 
 class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
-    """An image; sizes in pixels, upright. `source_id`, its id in its data set, and `file_name` are
-    empty where names are hidden.
+    """An image; sizes in pixels, upright. `folder` has the names of folders that are no species,
+    `taxon_text` the source's name of a taxon that is no species. They, `source_id`, its id in its
+    data set, and `file_name` are empty where names are hidden.
     """
 
     url = serializers.CharField(read_only=True)
@@ -35,6 +36,8 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
         read_only=True,
         help_text="in the source's words, where they differ from `license` and `license_url`",
     )
+    folder = serializers.SerializerMethodField()
+    taxon_text = serializers.SerializerMethodField()
 
     class Meta:
         model = Image
@@ -45,11 +48,13 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
             "dataset",
             "source_id",
             "file_name",
+            "folder",
             "format",
             "width",
             "height",
             "size_bytes",
             "species",
+            "taxon_text",
             "observed_at",
             "latitude",
             "longitude",
@@ -71,6 +76,12 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
     def get_file_name(self, image: Image) -> str:
         # In iNaturalist's data sets the path names the species.
         return self._unless_names_are_hidden(image.file_name)
+
+    def get_folder(self, image: Image) -> str:
+        return self._unless_names_are_hidden(image.folder)
+
+    def get_taxon_text(self, image: Image) -> str:
+        return self._unless_names_are_hidden(image.taxon_text)
 
     def _unless_names_are_hidden(self, name: str) -> str:
         return "" if names_hidden_from(self.context["request"].user) else name

@@ -13,6 +13,8 @@ class ImportChoices:
 
     folders_are_species: bool = False
     """Refuse folders whose names are no species, instead of keeping them as folder names."""
+    above: str = ""
+    """Names of folders above the one that is read, such as animals/birds, which say something."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """Fields by the headers of a table's columns; an empty text where a column isn't used."""
     custom_fields: Mapping[str, str] = field(default_factory=dict)

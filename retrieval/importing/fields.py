@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from core.files import is_below
 from core.text import has_controls
@@ -24,6 +24,7 @@ FARTHEST: Final = 20_040_000
 LICENSE_TEXT: Final = 2000
 """The letters that are kept of a license in the source's words."""
 LONGEST_TEXT: Final = 1_000_000
+NO_FILE: Final = "there is no such file"
 # The largest number of the database's columns of pixels.
 _LARGEST_SIDE: Final = 2**31 - 1
 
@@ -210,13 +211,18 @@ def check_inside(name: str) -> None:
 
 def file_inside(root: Path, name: str) -> Path:
     """Return the file of a relative path, with links followed; `root` must be resolved. Where none
-    is called so, one whose name differs in its Unicode form alone, as a Mac writes it.
+    is called so, one whose name differs in its Unicode form alone, as a Mac writes it, or of the
+    path with slashes for backslashes, as Windows writes it.
 
     Raises RecordRefused for a path that leads out of `root` or to no regular file.
     """
-    check_inside(name)
+    slashed = name.replace("\\", "/")
+    for written in (name, slashed):
+        check_inside(written)
+    kinds: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+    forms = [unicodedata.normalize(kind, path) for path in (name, slashed) for kind in kinds]
     try:
-        for form in (name, *(unicodedata.normalize(kind, name) for kind in ("NFC", "NFD"))):
+        for form in (name, slashed, *forms):
             path = (root / form).resolve()
             inside = path.is_relative_to(root)
             present = inside and path.is_file()
@@ -227,7 +233,7 @@ def file_inside(root: Path, name: str) -> Path:
     if not inside:
         raise RecordRefused("file_name", "leads out of the folder of the data set")
     if not present:
-        raise RecordRefused("file_name", "there is no such file")
+        raise RecordRefused("file_name", NO_FILE)
     return path
 
 

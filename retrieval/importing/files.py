@@ -141,12 +141,17 @@ def _read(
     store: Callable[[bytes], StoredImage],
 ) -> StoredImage | Refusal:
     """Read a file and `store` it, unless its SHA-256 is one of `removed`. Tells of a file whose
-    name is in another Unicode form.
+    name is in another Unicode form, or its path with other slashes.
     """
     try:
         path = file_inside(root, record.file_name)
-        if not record.file_name.isascii() and not (root / record.file_name).exists():
-            reason = "is the name of a file in another Unicode form, which is taken"
+        plain = record.file_name.isascii() and "\\" not in record.file_name
+        if not plain and not (root / record.file_name).exists():
+            reason = (
+                "is written with backslashes; the file at this path with slashes is taken"
+                if "\\" in record.file_name
+                else "is the name of a file in another Unicode form, which is taken"
+            )
             refuse(Refusal(record.file_name, record.record, "file_name", reason, Effect.NAME))
         data = _bytes_of(path)
         sha256 = content_hash(data)

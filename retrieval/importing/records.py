@@ -18,7 +18,8 @@ class Effect(StrEnum):
 
     REFUSED = "refused"
     FIELD = "a field"  # left out; the record was imported without it
-    NAME = "a name"  # of a file that has it in another Unicode form; the record was imported
+    NAME = "a name"  # of a file that has it in another form; the record was imported
+    PASSED_OVER = "passed over"  # files that are no images, together
 
 
 @dataclass(frozen=True)

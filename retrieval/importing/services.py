@@ -32,6 +32,7 @@ from retrieval.importing.records import (
 )
 from retrieval.importing.rows import image_row, image_rows_store
 from retrieval.importing.species import species_upsert
+from retrieval.importing.summary import Reasons, Understood
 from retrieval.importing.table import TableSource
 
 MOST_REFUSALS: Final = 1000
@@ -51,7 +52,7 @@ OnRefusal = Callable[[Refusal], None]
 @dataclass
 class ImportReport:
     """The result of an import: images added, updated and unchanged; records refused; of the others,
-    fields left out and names of files in another Unicode form.
+    fields left out and names of files in another form; what was understood, and reasons.
 
     The counts are exact; `refused` has the first 1,000 of what they count.
     """
@@ -63,6 +64,9 @@ class ImportReport:
     refused_count: int = 0
     left_out_count: int = 0
     renamed_count: int = 0
+    understood: Understood = field(default_factory=Understood)
+    """Of the images that were read; empty for an import in place."""
+    reasons: Reasons = field(default_factory=Reasons)
     copies: int = 0
     """Of the images that were read, those whose file another data set has too, byte for byte."""
     refused: list[Refusal] = field(default_factory=list)
@@ -71,6 +75,7 @@ class ImportReport:
 
     def refuse(self, refusal: Refusal) -> None:
         """Count a refused record, a field that is left out, or a name in another form."""
+        self.reasons.take(refusal)
         match refusal.effect:
             case Effect.REFUSED:
                 self.refused_count += 1
@@ -92,7 +97,7 @@ def import_images(
     checking: Progress | None = None,
     on_refusal: OnRefusal | None = None,
 ) -> ImportReport:
-    """Import the images of a COCO file, of a table, or of a folder with a sub-folder per species.
+    """Import the images of a COCO file, of a table, or of a folder of any kind.
 
     An image is recognized by data set and id (in a folder: by its path), so that a second import
     adds nothing; changed records are updated, and the embeddings of changed files deleted. Invalid
@@ -272,7 +277,7 @@ def _store(
             root=source.root,
             refuse=refusals.take,
         )
-        batches = _prepare(_count_copies(images, report), ids, None, mark, at_once=1)
+        batches = _prepare(_counted(images, report), ids, None, mark, at_once=1)
     else:
         images = images_in_place(images=source.images(), refuse=refusals.take)
         batches = _in_advance(_prepare(images, ids, root.pk, mark, at_once=BATCH_IN_PLACE))
@@ -340,12 +345,13 @@ class _Refusals:
                 self._on_refusal(refusal)
 
 
-def _count_copies(batches: Iterator[Batch], report: ImportReport) -> Iterator[Batch]:
+def _counted(batches: Iterator[Batch], report: ImportReport) -> Iterator[Batch]:
     for count, images in batches:
         hashes = [facts[0] for _, facts in images]
         others = Image.objects.filter(sha256__in=hashes).exclude(dataset=report.dataset)
         known = set(others.values_list("sha256", flat=True))
         report.copies += sum(sha256 in known for sha256 in hashes)
+        report.understood.take_all(record for record, _ in images)
         yield count, images
 
 

@@ -12,12 +12,16 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Container
+import zipfile
+from collections.abc import Container, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import count as counting
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
@@ -42,6 +46,8 @@ from retrieval.corpus.models import Image
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
 from retrieval.importing.choices import GUESSED, ImportChoices
 from retrieval.importing.fields import file_inside
+from retrieval.importing.folder import IMAGE_SUFFIXES
+from retrieval.importing.known_names import known_names
 from retrieval.importing.records import ImageRecord, ImportRefused, Refusal
 from retrieval.importing.services import (
     BEING_REMOVED,
@@ -51,6 +57,8 @@ from retrieval.importing.services import (
     look_through,
     removal_goes_on,
 )
+from retrieval.importing.sidecars import is_litter
+from retrieval.importing.species_names import taxon_of
 from retrieval.importing.table import REQUIRED
 
 KIND: Final = "import"
@@ -188,9 +196,12 @@ def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Pat
         fcntl.flock(lock, fcntl.LOCK_EX)
         if storage.is_shared():
             _gather(folder)
-        if archives := set(files.glob("*.zip")):
+        if archives := sorted(files.glob("*.zip")):
             bounds = _bounds(files, besides=archives)
+            _refuse_clashes(archives)
             for archive in archives:
+                with (folder / "archives").open("a") as names:
+                    names.write(f"{archive.stem}\n")
                 _unpack(archive, files, bounds, progress)
     return files
 
@@ -227,14 +238,15 @@ def preview_step(job: Job, deadline: float) -> bool:
         job_advance(job=job, done=max(0, done - job.done), total=max(total, job.done))
 
     try:
-        result = _preview(folder, _choices_of(job), progress)
+        result = _preview(folder, choices_of(job), progress)
     except ImportRefused as error:
         raise JobFailed(_within(error.reason, folder)) from None
     job_advance(job=job, total=job.done, result=result)
     return True
 
 
-def _choices_of(job: Job) -> ImportChoices:
+def choices_of(job: Job) -> ImportChoices:
+    """How the upload of a job is read."""
     return ImportChoices.from_json(job.params.get("choices"))
 
 
@@ -243,19 +255,41 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
     images' thumbnails. Raises ImportRefused.
     """
     files = _unpacked(folder, progress)
-    path = _source_path(files)
-    source, report, batches = look_through(path, choices)
+    path, above = _source_path(files)
+    source, report, batches = look_through(path, replace(choices, above=above))
     progress(0, source.count())
-    images, already_stored, sample = 0, 0, list[dict[str, Any]]()
+    dataset = "upload" if path == files else report.dataset.removeprefix("files/")
+    images, already_stored, sample, thumbnails = 0, 0, list[dict[str, Any]](), 0
+    same, replaced = 0, 0
+    understood = report.understood
+    names: dict[str, list[dict[str, Any]]] = {"species": [], "folders": [], "taxa": []}
     for count, batch in batches:
         hashes = []
+        ids = [record.source_id for record, _ in batch]
+        there = dict(
+            Image.objects.filter(dataset=dataset, source_id__in=ids)
+            .exclude(sha256="")
+            .values_list("source_id", "sha256")
+        )
         for record, (sha256, *_) in batch:
-            if len(sample) < SAMPLE:
-                target = folder / "thumbnails" / f"{len(sample)}.jpg"
+            same += there.get(record.source_id) == sha256
+            replaced += there.get(record.source_id, sha256) != sha256
+            new = [
+                (kind, name)
+                for kind, name in understood.new_in(record)
+                if len(names[kind]) < SAMPLE
+            ]
+            if len(sample) < SAMPLE or new:
+                target = folder / "thumbnails" / f"{thumbnails}.jpg"
                 if problem := _thumbnail_store(source.root, record, target):
                     report.refuse(problem)
                     continue
-                sample.append(_sampled(record))
+                if len(sample) < SAMPLE:
+                    sample.append(_sampled(record))
+                for kind, name in new:
+                    names[kind].append({"name": name, "thumbnail": thumbnails})
+                thumbnails += 1
+            understood.take(record)
             hashes.append(sha256)
         images += len(hashes)
         stored_hashes = set(
@@ -265,9 +299,17 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
         progress(count, 0)
     return {
         "path": path.relative_to(_uploads()).as_posix(),
-        "dataset": "upload" if path == files else report.dataset.removeprefix("files/"),
+        "above": above,
+        "of_folders": path.is_dir(),
+        "dataset": dataset if same or not replaced else _free_name(dataset),
+        "replaced_in": dataset,
+        "replaced": replaced,
         "images": images,
-        "species": len(source.species()),
+        **understood.numbers(),
+        "names": {
+            kind: [one | {"images": getattr(understood, kind)[one["name"]]} for one in listed]
+            for kind, listed in names.items()
+        },
         "known": already_stored,
         "sample": sample,
         "refused_count": report.refused_count,
@@ -282,12 +324,30 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
             }
             for refusal in report.refused[:MOST_SHOWN]
         ],
+        "reasons": [
+            reason
+            | {
+                "reason": _within(reason["reason"], folder),
+                "examples": [_within(one, folder) for one in reason["examples"]],
+            }
+            for reason in report.reasons.listed()
+        ],
     }
 
 
 def unused_shown(report: ImportReport) -> list[str]:
     """The first MOST_SHOWN columns that an import didn't use, each of at most 100 characters."""
     return [printable(name)[:100] for name in report.unused[:MOST_SHOWN]]
+
+
+def _free_name(dataset: str) -> str:
+    """The name of a data set with the first number that makes it new."""
+    taken = set(
+        Image.objects.filter(dataset__startswith=dataset)
+        .values_list("dataset", flat=True)
+        .distinct()
+    )
+    return next(name for n in counting(2) if (name := f"{dataset} {n}") not in taken)
 
 
 def _sampled(record: ImageRecord) -> dict[str, Any]:
@@ -298,6 +358,7 @@ def _sampled(record: ImageRecord) -> dict[str, Any]:
     return {
         "file_name": record.file_name,
         "species": record.scientific_name,
+        "taxon": record.taxon_text,
         "date": date_format(record.observed_at, "j M Y") if record.observed_at else "",
         "place": location,
         "license": record.license or record.license_text,
@@ -342,8 +403,8 @@ def upload_thumbnail(folder: Path, number: int) -> bytes:
 def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
     """Create a job that imports an upload, or return the one at work on it.
 
-    Raises UploadGone, Conflict without a preview and while a data set is removed, and Invalid for a
-    blank or long name.
+    Raises UploadGone, Conflict without a preview or any image in it and while a data set is
+    removed, and Invalid for a blank or long name.
     """
     upload_folder(upload, by)
     dataset = dataset.strip()
@@ -358,15 +419,18 @@ def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
         preview = preview_job(upload)
         if preview is None or preview.state != Job.State.DONE:
             raise Conflict("This upload can't be imported yet: it has no preview.")
+        if not preview.result["images"]:
+            raise Conflict("There is no image to import in this upload.")
         if removal_goes_on():
             raise Conflict(BEING_REMOVED)
+        choices = replace(choices_of(preview), above=preview.result.get("above", ""))
         return job_create(
             kind=KIND,
             params={
                 "upload": upload,
                 "path": preview.result["path"],
                 "dataset": dataset,
-                "choices": _choices_of(preview).as_json(),
+                "choices": choices.as_json(),
             },
             created_by=by,
             title=f"Import of {dataset}",
@@ -399,7 +463,7 @@ def import_step(job: Job, deadline: float) -> bool:
         report = import_images(
             path=path,
             dataset=job.params["dataset"],
-            choices=_choices_of(job),
+            choices=choices_of(job),
             progress=progress,
             on_refusal=refuse,
         )
@@ -419,6 +483,7 @@ def import_step(job: Job, deadline: float) -> bool:
             "renamed": report.renamed_count,
             "copies": report.copies,
             **({"unused": unused} if (unused := unused_shown(report)) else {}),
+            **report.understood.numbers(),
         },
     )
     _remove(folder)
@@ -486,14 +551,17 @@ def _remove(folder: Path) -> None:
 
 def _unpack(archive: Path, into: Path, bounds: Bounds, progress: Progress) -> None:
     """Unpack a ZIP archive into a folder and remove it. Raises ImportRefused for an archive that is
-    broken, leads out of the folder, or passes the bounds.
+    broken, leads out of the folder, or passes the bounds. Some programs of Windows separate folders
+    by backslashes alone.
     """
 
     def target_of(name: str) -> Path | None:
-        if _is_litter(name):
-            return None
+        if "/" not in name:
+            name = name.replace("\\", "/")
         if not is_below(name):
             raise ImportRefused(archive.name, "A path in it leads out of its folder.")
+        if name.endswith("/") or any(map(is_litter, PurePosixPath(name).parts)):
+            return None
         if into / name == archive:
             raise ImportRefused(archive.name, "It holds a file of its own name.")
         return into / name
@@ -503,6 +571,24 @@ def _unpack(archive: Path, into: Path, bounds: Bounds, progress: Progress) -> No
     except UnpackRefused as error:
         raise ImportRefused(archive.name, str(error)) from None
     archive.unlink()
+
+
+def _refuse_clashes(archives: Sequence[Path]) -> None:
+    """Raise ImportRefused where two archives hold different images at one path."""
+    seen: dict[str, tuple[int, str]] = {}
+    for archive in archives if len(archives) > 1 else ():
+        # What is broken is refused when it is unpacked.
+        with suppress(zipfile.BadZipFile, ValueError), zipfile.ZipFile(archive) as packed:
+            for entry in packed.infolist():
+                if PurePosixPath(entry.filename).suffix.lower() not in IMAGE_SUFFIXES:
+                    continue
+                content, first = seen.setdefault(entry.filename, (entry.CRC, archive.name))
+                if content != entry.CRC:
+                    raise ImportRefused(
+                        archive.name,
+                        f"“{entry.filename[:100]}” is another image in {first}. Upload the files "
+                        "one after the other, under two names.",
+                    )
 
 
 def _bounds(files: Path, *, besides: Container[Path]) -> Bounds:
@@ -515,12 +601,6 @@ def _bounds(files: Path, *, besides: Container[Path]) -> Bounds:
         files=len(sizes),
         size=sum(sizes),
     )
-
-
-def _is_litter(name: str) -> bool:
-    """Whether a file was added to the archive by an operating system."""
-    parts = PurePosixPath(name).parts
-    return "__MACOSX" in parts or any(part.startswith(".") and part != ".." for part in parts)
 
 
 def _names_images(path: Path) -> bool:
@@ -537,33 +617,67 @@ def _names_images(path: Path) -> bool:
     return False
 
 
-def _source_path(files: Path) -> Path:
-    """What to import: a COCO file or a table at the top, else the folder of species.
+def _source_path(files: Path) -> tuple[Path, str]:
+    """What to import: a COCO file or a table at the top, else a folder; and the names of folders
+    above it that say something of the images.
 
-    Descends into a single folder that holds everything, unless it is a species' own.
+    Descends into a single folder that holds everything, unless it is a species' own. The first of
+    these is the folder that was chosen, or that a ZIP file was made of: its name says nothing but
+    what the upload was called, unless it is a taxon's, and goes to the data set.
     """
     folder = files
     while True:
-        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-        listed = [entry for entry in entries if entry.suffix.lower() in (".json", ".csv")]
+        entries = sorted(entry for entry in folder.iterdir() if not is_litter(entry.name))
+        listed = _lists(entries)
         if len(listed) == 1:
-            return listed[0]
+            return listed[0], ""
         if len(listed) > 1:
             usable = [entry for entry in listed if _names_images(entry)]
             if len(usable) == 1:
-                return usable[0]
+                return usable[0], ""
             names = ", ".join(entry.name for entry in listed[:5])
             raise ImportRefused(
                 folder.name,
                 f"It holds several tables ({names}). Leave only the one that lists the images.",
             )
-        folders = [entry for entry in entries if entry.is_dir()]
-        subfolders = [path for entry in folders for path in entry.iterdir() if path.is_dir()]
-        if len(entries) == len(folders) == 1 and (
-            subfolders or list(folders[0].glob("*.json")) or list(folders[0].glob("*.csv"))
-        ):
-            folder = folders[0]
-            continue
         if not entries:
             raise ImportRefused("upload", "Nothing was uploaded.")
-        return folder
+        if len(entries) > 1 or not _is_wrapper(entries[0]):
+            return folder, _above(files, folder)
+        folder = entries[0]
+
+
+def _lists(entries: Sequence[Path]) -> list[Path]:
+    """The files that may list images: tables, and JSON files but those that describe images beside
+    them.
+    """
+    tables = [path for path in entries if path.suffix.lower() == ".csv" and path.is_file()]
+    objects = [path for path in entries if path.suffix.lower() == ".json" and path.is_file()]
+    if objects:
+        beside = objects[0].parent.rglob("*")
+        if any(path.suffix.lower() in IMAGE_SUFFIXES for path in beside):
+            objects = [path for path in objects if _names_images(path)]
+    return sorted([*tables, *objects])
+
+
+def _is_wrapper(folder: Path) -> bool:
+    """Whether a folder that is alone holds others or a list of images, and isn't a species' own."""
+    if not folder.is_dir():
+        return False
+    inside = list(folder.iterdir())
+    if _lists(inside):
+        return True
+    return any(path.is_dir() for path in inside) and taxon_of(folder.name).species is None
+
+
+def _above(files: Path, folder: Path) -> str:
+    """The names of the folders down to one of an upload, without that of the upload itself."""
+    names = list(folder.relative_to(files).parts)
+    archives = files.with_name("archives")
+    stems = archives.read_text().lower().splitlines() if archives.exists() else []
+    if names and not taxon_of(names[0], known_names(by_form=False)).recognized:
+        name = re.escape(names[0].lower())
+        # Such as photos-001.zip, photos (1).zip.
+        if not stems or any(re.match(rf"{name}(\W|_|$)", stem) for stem in stems):
+            del names[0]
+    return "/".join(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -14,10 +14,11 @@ from core.access import Role, require_role
 from core.errors import Conflict, Invalid
 from core.jobs.models import Job
 from retrieval.corpus.counts import image_count
+from retrieval.importing.choices import ImportChoices
 from retrieval.importing.table import OPTIONAL, REQUIRED
 from retrieval.uploads.services import (
-    MOST_SHOWN,
     UploadGone,
+    choices_of,
     import_begin,
     piece_store,
     preview_begin,
@@ -95,11 +96,16 @@ def upload_image(request: HttpRequest, upload: UUID, number: int) -> HttpRespons
 @login_required
 @require_http_methods(["GET", "POST"])
 def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
-    """The preview of an upload, once its job is done; a POST starts the job that imports it."""
+    """The preview of an upload, once its job is done; a POST starts the job that imports it, or
+    with the action "look" one that previews it as it is read by other choices.
+    """
     require_role(request.user, Role.ADMIN)
-    context: dict[str, object] = {"most": MOST_SHOWN, "upload": upload}
+    context: dict[str, object] = {"upload": upload}
     try:
         upload_folder(upload.hex, request.user)
+        if request.method == "POST" and request.POST.get("action") == "look":
+            preview_begin(upload=upload.hex, by=request.user, choices=_choices(request.POST))
+            return redirect("upload-preview", upload)
         if request.method == "POST":
             dataset = request.POST.get("dataset", "")
             context["dataset"] = dataset
@@ -116,5 +122,11 @@ def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
         context["problem"] = "The upload isn't complete. Upload the files again."
     elif latest_job.state == Job.State.DONE:
         context["preview"] = latest_job.result
+        context["choices"] = choices_of(latest_job)
         context.setdefault("dataset", latest_job.result["dataset"])
     return render(request, "retrieval/upload_preview.html", context)
+
+
+def _choices(form: QueryDict) -> ImportChoices:
+    """What a person chose of how an upload is read."""
+    return ImportChoices(folders_are_species="folders_are_species" in form)

@@ -108,19 +108,26 @@ def test_releases_are_for_reviewers(query: Query, annotator: Any, reviewer: Any)
 def test_places_and_names_are_hidden_as_elsewhere(
     query: Query, annotator: Any, reviewer: Any, settings: Any
 ) -> None:
+    Image.objects.filter(pk=FIRST_ID).update(folder="ponds/toads", taxon_text="Erdkröte")
     page = client_of(annotator).get(PAGE).content
     place = "1.5000° N, 2.5000° W".encode()
-    assert all(text in page for text in (place, b"world-map", b"Bufonidae"))
+    words = (place, b"world-map", b"Bufonidae", b"ponds/toads", "Erdkröte".encode())
+    assert all(text in page for text in words)
+    answer = api_of(annotator).get(f"/api/images/{FIRST_ID}/").json()
+    assert (answer["folder"], answer["taxon_text"]) == ("ponds/toads", "Erdkröte")
     settings.HIDDEN_PLACES, settings.HIDE_SPECIES_NAMES = ["CR"], True
     page = client_of(annotator).get(PAGE).content
     assert b"1.5000" not in page
     assert b"world-map" not in page
     assert b"Bufo" not in page
     assert b"toy/0.jpg" not in page
+    assert b"ponds/toads" not in page
+    assert "Erdkröte".encode() not in page
     page = client_of(reviewer).get(PAGE).content
     assert all(text in page for text in (b"1.5000", b"Bufonidae"))
     answer = api_of(annotator).get(f"/api/images/{FIRST_ID}/").json()
     assert (answer["source_id"], answer["file_name"], answer["elevation"]) == ("", "", None)
+    assert (answer["folder"], answer["taxon_text"]) == ("", "")
 
 
 def test_flags_withdrawals_and_takedowns_are_told_to_whom_they_concern(

@@ -151,7 +151,7 @@ def test_a_folder_with_a_sub_folder_per_species(tmp_path):
     assert figures(import_images(path=root)) == (0, 0, 2, 0)
 
 
-def test_images_outside_species_folders_and_links_to_folders_are_named(tmp_path):
+def test_links_to_folders_and_names_that_are_no_text_are_refused(tmp_path):
     root, elsewhere = tmp_path / "set", tmp_path / "elsewhere"
     frogs = root / "Rana temporaria"
     for folder in (frogs / "2020", elsewhere):
@@ -167,16 +167,18 @@ def test_images_outside_species_folders_and_links_to_folders_are_named(tmp_path)
     (frogs / "2020" / "again").symlink_to(frogs / "2020")
     (frogs / ".hidden").symlink_to(elsewhere)
     report = import_images(path=root)
-    assert figures(report) == (1, 0, 0, 6)
+    assert figures(report) == (2, 0, 0, 5)
     assert "\\udcff" in next(r.reason for r in report.refused if r.field == "folder")
     assert {(r.file, r.record, r.field, r.reason.partition(",")[0].partition(".")[0])
             for r in report.refused if r.field == "file_name"} == {
-        ("loose.JPG", "", "file_name", "lies in no species folder"),
-        ("l\\udcffose.heic", "", "file_name", "lies in no species folder"),
-        ("gone.png", "", "file_name", "lies in no species folder"),
+        ("l\\udcffose.heic", "", "file_name",
+         "must hold no control characters and be of at most 500 letters"),
+        ("gone.png", "", "file_name", "leads out of the folder of the data set"),
         ("Rana temporaria/2021", "", "file_name", "is a link to a folder"),
         ("Rana temporaria/2020/again", "", "file_name", "is a link to a folder"),
     }  # fmt: skip
+    [told] = [one for one in report.refused if one.effect == "passed over"]
+    assert str(told) == "3 other files (.csv, .json, .md): are no images"
 
 
 def test_every_kind_of_bad_file_is_named(data):
@@ -260,7 +262,7 @@ def test_malformed_json_writes_nothing(data, ending):
 def test_what_is_not_there_is_refused(data):
     with pytest.raises(ImportRefused, match="no such file or folder"):
         import_images(path=data / "none")
-    with pytest.raises(ImportRefused, match="no sub-folders"):
+    with pytest.raises(ImportRefused, match="no image in this folder"):
         import_images(path=data)
     with pytest.raises(ImportRefused, match="shorter one with --dataset"):
         import_images(path=coco(data), dataset="x" * 101)
@@ -276,6 +278,8 @@ def test_the_command_reports_and_its_exit_code_tells(data, capsys):
     assert capsys.readouterr().out == (
         "refused train/2.jpg: image 2: file_name: there is no such file\n"
         "data/train: 0 added, 0 updated, 2 skipped, 1 refused\n"
+        f"Files are looked for below {data}. Where they lie elsewhere, name it with --root, which "
+        "leaves them there.\n"
     )
     path.write_text("{")
     with pytest.raises(CommandError, match="line 1: premature EOF"):

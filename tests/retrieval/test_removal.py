@@ -107,19 +107,20 @@ def test_it_goes_on_where_it_was_interrupted(
 def test_imports_and_removals_wait_for_each_other(
     wrong: list[Image], admin: Any, tmp_path: Path
 ) -> None:
-    (tmp_path / "Ursus arctos").mkdir()
-    (tmp_path / "Ursus arctos" / "bear.jpg").write_bytes(jpeg("red"))
+    bears = tmp_path / "bears"
+    (bears / "Ursus arctos").mkdir(parents=True)
+    (bears / "Ursus arctos" / "bear.jpg").write_bytes(jpeg("red"))
 
     def progress(done: int, total: int) -> None:
         with pytest.raises(Conflict, match="Images are being imported"):
             dataset_removal_begin(dataset="wrong", by=admin)
 
-    assert import_images(path=tmp_path, dataset="more", progress=progress).added == 1
+    assert import_images(path=bears, dataset="more", progress=progress).added == 1
     dataset_removal_begin(dataset="wrong", by=admin)
     with pytest.raises(ImportRefused, match="A data set is being removed"):
-        import_images(path=tmp_path, dataset="more")
+        import_images(path=bears, dataset="more")
     Job.objects.update(state=Job.State.DONE)
-    assert import_images(path=tmp_path, dataset="more").skipped == 1
+    assert import_images(path=bears, dataset="more").skipped == 1
 
 
 def test_a_taken_down_image_keeps_its_data_set(wrong: list[Image], admin: Any) -> None:

@@ -117,32 +117,35 @@ def test_a_zip_from_its_pieces_to_the_corpus(client: Client, settings: Any) -> N
     assert "The first images" not in page
     page = looked(client, address)
     look.refresh_from_db()
-    assert (look.state, look.done, look.total) == ("done", 9, 9)
-    assert "<dt>Images</dt><dd>2</dd>" in page
-    assert "<dt>Refused</dt><dd>2</dd>" in page
+    assert (look.state, look.done, look.total) == ("done", 10, 10)
+    assert "<dt>Images</dt><dd>3</dd>" in page
+    assert "<dt>Refused</dt><dd>1</dd>" in page
     assert "<dt>Species</dt><dd>2</dd>" in page
+    assert "<dt>Images without a species</dt><dd>1</dd>" in page
     assert "Rana temporaria/one.jpg" in page
     assert "not an image of a known format" in page
-    assert "“not a species” is not a species name" in page
+    assert "<bdi>not a species</bdi>" in page
     assert "litter" not in page
-    images = [client.get(f"{address}images/{number}/") for number in range(3)]
-    assert [one.status_code for one in images] == [200, 200, 404]
-    assert [f"{address}images/{number}/" in page for number in range(3)] == [1, 1, 0]
+    images = [client.get(f"{address}images/{number}/") for number in range(4)]
+    assert [one.status_code for one in images] == [200, 200, 200, 404]
+    assert [f"{address}images/{number}/" in page for number in range(4)] == [1, 1, 1, 0]
     assert (images[0]["Content-Type"], images[0].content[:2]) == ("image/jpeg", b"\xff\xd8")
     assert Image.objects.count() == 0
     assert "Give a name" in client.post(address, {"dataset": " "}).content.decode()
 
     job = imported(client, address, "My park")
-    assert (job.state, job.done, job.failed, job.total) == ("done", 2, 1, 3)
+    assert (job.state, job.done, job.failed, job.total) == ("done", 3, 1, 4)
     nothing = {"updated": 0, "unchanged": 0, "left_out": 0, "renamed": 0, "copies": 0}
-    assert job.result == nothing | {"added": 2, "refused": 2}
-    assert set(Image.objects.values_list("dataset", "file_name")) == {
-        ("My park", "Rana temporaria/one.jpg"),
-        ("My park", "Bufo bufo/two.jpg"),
+    names = {"species": 2, "folder_names": 1, "taxon_texts": 0, "without_species": 1}
+    assert job.result == nothing | names | {"added": 3, "refused": 1}
+    assert set(Image.objects.values_list("dataset", "file_name", "folder")) == {
+        ("My park", "Rana temporaria/one.jpg", ""),
+        ("My park", "Bufo bufo/two.jpg", ""),
+        ("My park", "not a species/three.jpg", "not a species"),
     }
     report = client.get(f"/jobs/{job.pk}/").content.decode()
     assert "Rana temporaria/broken.jpg" in report
-    assert "not a species" in report
+    assert "<dt>Folder names</dt><dd>1</dd>" in report
     assert "<dt>Unchanged</dt><dd>0</dd>" in report
     assert uploads(settings) == []
     assert client.get(address).status_code == 404
@@ -166,13 +169,14 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
         assert 'value="trip/list"' in page
         assert "52.5000° N, 13.4000° E" in page
         assert f"in the corpus</dt><dd>{3 if turn else 0}</dd>" in page
-        for problem in ("line 4, latitude", "an earlier row has the same file", "line 6"):
+        for problem in ("latitude: left out", "an earlier row has the same file", "line 6"):
             assert problem in page, problem
         Job.objects.all().delete()
         job = imported(client, address, "trip")
         assert job.result == {
             "added": 0 if turn else 3, "updated": 0, "unchanged": 3 if turn else 0, "refused": 2,
             "left_out": 2, "renamed": 0, "copies": 0,
+            "species": 1, "folder_names": 0, "taxon_texts": 0, "without_species": 0,
         }  # fmt: skip
         assert "left out: it must be a date" in client.get(f"/jobs/{job.pk}/").content.decode()
     image = Image.objects.get(file_name="a/3.jpg")
@@ -347,10 +351,9 @@ def test_nothing_beside_the_upload_is_looked_for(client: Client, name: str, sett
     assert "The first images" in page
     assert f"{address}images/" not in page
     assert str(settings.VAR_DIR) not in page
-    job = imported(client, address, "corpus")
-    assert (job.done, job.failed, Image.objects.count()) == (0, 1, 0)
-    [error] = job.item_errors.all()
-    assert str(settings.VAR_DIR) not in f"{error.item} {error.message}"
+    assert Job.objects.get(kind="preview").result["refused_count"] == 1
+    assert "There is no image to import" in client.post(address, {"dataset": "x"}).content.decode()
+    assert not Job.objects.filter(kind="import").exists()
 
 
 @pytest.mark.parametrize(
@@ -361,6 +364,10 @@ def test_nothing_beside_the_upload_is_looked_for(client: Client, name: str, sett
         ({"a.zip": b"no archive"}, "can&#x27;t be unpacked"),
         ({"a.zip": zipped({"../out.jpg": b"x"})}, "leads out of its folder"),
         ({"a.zip": zipped({"/etc/x.jpg": b"x"})}, "leads out of its folder"),
+        (
+            {"a.zip": zipped({"1.jpg": jpeg("red")}), "b.zip": zipped({"1.jpg": jpeg("blue")})},
+            "“1.jpg” is another image in a.zip",
+        ),
         ({"one.csv": b"file_name\nx", "two.csv": b"x"}, "several tables (one.csv, two.csv)"),
         (
             dict.fromkeys(("one.csv", "two.csv"), b"file_name,scientific_name\n"),
@@ -368,7 +375,8 @@ def test_nothing_beside_the_upload_is_looked_for(client: Client, name: str, sett
         ),
         ({"one.csv": b"file_name\nx"}, "scientific_name"),
         ({"one.json": b"{}"}, "no list “images”"),
-        ({"lonely.jpg": b"x"}, "no sub-folders, one per species"),
+        ({"lonely.jpg": b"x"}, "There is no image to import"),
+        ({"Rana temporaria/notes.xmp": b"x"}, "There is no image in this folder"),
     ],
 )
 def test_what_can_not_be_imported_says_why(

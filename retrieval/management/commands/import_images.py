@@ -11,16 +11,17 @@ from core.commands.progress import Progress
 from core.text import printable
 from retrieval.corpus.models import ImageRoot
 from retrieval.images.roots import image_root_get_or_create
+from retrieval.importing.fields import NO_FILE
 from retrieval.importing.records import Refusal
-from retrieval.importing.services import import_images
+from retrieval.importing.services import ImportReport, import_images
 
 
 class Command(ServiceCommand):
     help = (
         "Import images into the corpus. PATH is a COCO file (such as iNat24's train.json), a table "
-        "(.csv) or a folder with one sub-folder per species. Run it again when the data set has "
-        "changed or the "
-        "import was stopped: nothing is duplicated. The exit code is 1 if any record was refused."
+        "(.csv) or a folder of images, whose folders may be called by species. Run it again when "
+        "the data set has changed or the import was stopped: nothing is duplicated. The exit code "
+        "is 1 if any record was refused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -78,11 +79,33 @@ class Command(ServiceCommand):
             + (f", {report.left_out_count} fields left out" if report.left_out_count else "")
             + (f", {report.renamed_count} names of files matched" if report.renamed_count else "")
             + (f"; other data sets have {report.copies} of the files" if report.copies else "")
+            + _understood(report)
         )
         if report.unused:
             self.stdout.write(printable(f"not used: {', '.join(report.unused)}"))
+        if any(one["reason"] == NO_FILE for one in report.reasons.listed()):
+            folder = Path(options["path"]).resolve().parent
+            self.stdout.write(
+                f"Files are looked for below {folder}. Where they lie elsewhere, name it with "
+                "--root, which leaves them there."
+            )
         if report.refused_count:
             raise CommandError(f"{report.refused_count} refused; each is listed above.")
+
+
+def _understood(report: ImportReport) -> str:
+    """What the names of an import say, where some are no species."""
+    numbers = report.understood.numbers()
+    if not (numbers["folder_names"] or numbers["taxon_texts"]):
+        return ""
+    counts = [
+        (numbers["species"], "species", "species"),
+        (numbers["without_species"], "without a species", "without a species"),
+        (numbers["folder_names"], "folder name", "folder names"),
+        (numbers["taxon_texts"], "other taxon", "other taxa"),
+    ]
+    told = (f"{count} {one if count == 1 else more}" for count, one, more in counts if count)
+    return f"; {', '.join(told)}"
 
 
 def _root(options: dict[str, Any]) -> ImageRoot | None:
