@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from django.db import connection, transaction
 from core.jobs.models import Job
 from core.locks import lock_key, transaction_lock, try_session_lock
 from core.text import has_controls
-from retrieval.corpus.models import Image, ImageRoot
+from retrieval.corpus.models import CustomField, Image, ImageRoot
 from retrieval.images.storage import image_facts
 from retrieval.importing.choices import GUESSED, ImportChoices
 from retrieval.importing.coco import CocoSource
@@ -30,10 +31,15 @@ from retrieval.importing.records import (
     SpeciesRecord,
 )
 from retrieval.importing.rows import image_row, image_rows_store
+from retrieval.importing.sheets import SUFFIXES
 from retrieval.importing.species import species_upsert
 from retrieval.importing.table import TableSource
+from retrieval.importing.table_choice import split_tables
 
 MOST_REFUSALS: Final = 1000
+MOST_LOSSES: Final = 100
+_EXAMPLES: Final = 3
+_VALUE: Final = re.compile(r"“[^”]*”")
 # Each statement updates the counts of species, which is slow if a batch has images of all.
 BATCH_IN_PLACE: Final = 50_000
 # After this many new rows the planner's statistics are updated at once.
@@ -45,6 +51,21 @@ BEING_REMOVED: Final = "A data set is being removed. Import images after that."
 
 Progress = Callable[[int, int], None]
 OnRefusal = Callable[[Refusal], None]
+
+
+@dataclass
+class Loss:
+    """What is lost of a data set for one reason: how often, and the first of these cases."""
+
+    effect: Effect
+    count: int = 0
+    examples: list[Refusal] = field(default_factory=list)
+
+    def add(self, refusal: Refusal) -> None:
+        """Count a case."""
+        self.count += 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(refusal)
 
 
 @dataclass
@@ -65,6 +86,12 @@ class ImportReport:
     copies: int = 0
     """Of the images that were read, those whose file another data set has too, byte for byte."""
     refused: list[Refusal] = field(default_factory=list)
+    losses: dict[tuple[str, str], Loss] = field(default_factory=dict)
+    """What is lost, by field and reason: at most MOST_LOSSES."""
+    unused: list[str] = field(default_factory=list)
+    """Columns of a table that are neither read nor kept."""
+    columns: list[str] = field(default_factory=list)
+    """What the other columns of a table are read as, for people."""
 
     def refuse(self, refusal: Refusal) -> None:
         """Count a refused record, a field that is left out, or a name in another form."""
@@ -77,6 +104,10 @@ class ImportReport:
                 self.renamed_count += 1
         if len(self.refused) < MOST_REFUSALS:
             self.refused.append(refusal)
+        # The value stands last in a reason, or in quotes.
+        reason = _VALUE.sub("…", refusal.reason.partition(", not ")[0])
+        if (key := (refusal.field, reason)) in self.losses or len(self.losses) < MOST_LOSSES:
+            self.losses.setdefault(key, Loss(refusal.effect)).add(refusal)
 
 
 def import_images(
@@ -132,6 +163,8 @@ def look_through(
     refusals = _Refusals(report, None)
     source = open_source(path, refusals.take, choices)
     report.dataset = source.default_dataset()
+    if isinstance(source, TableSource):
+        report.unused = source.unused
 
     def batches() -> Iterator[Batch]:
         for batch in images_read(
@@ -243,7 +276,19 @@ def _import(
             f"The data set's name holds control characters: {report.dataset!r}. Give another with "
             "--dataset.",
         )
+    if isinstance(source, TableSource):
+        if source.questions:
+            question = source.questions[0]
+            answer = (
+                "Say so with --day-first or --month-first."
+                if question.about == "day_first"
+                else f"Call that one {question.about}."
+            )
+            raise ImportRefused(str(source.path), f"{question.text} {answer} Nothing was imported.")
+        report.unused, report.columns = source.unused, source.used
     with _no_removal(source):
+        if isinstance(source, TableSource):
+            custom_fields_create(source.custom_fields)
         return _store(source, report, root, progress, refusals)
 
 
@@ -297,16 +342,23 @@ def _store(
 def open_source(
     path: Path, refuse: OnRefusal, choices: ImportChoices, checking: Progress | None = None
 ) -> Source:
-    """Open a data set: a folder, a table (`.csv`) or a COCO file. Raises ImportRefused."""
-    if path.is_dir():
+    """Open a data set: a folder, a table or a COCO file. Raises ImportRefused."""
+    if path.is_dir() and not split_tables(path):
         return FolderSource(path, refuse, choices)
-    if path.is_file() and path.suffix.lower() == ".csv":
+    if path.is_dir() or (path.is_file() and path.suffix.lower() in SUFFIXES):
         return TableSource(path, refuse, choices)
     if path.is_file():
         return CocoSource(path, refuse, checking)
     if path.exists():
         raise ImportRefused(str(path), "This is neither a file nor a folder.")
     raise ImportRefused(str(path), "There is no such file or folder.")
+
+
+def custom_fields_create(kinds: Mapping[str, str]) -> None:
+    """Create the custom fields of these names and kinds that there aren't; others stay."""
+    CustomField.objects.bulk_create(
+        [CustomField(name=name, kind=kind) for name, kind in kinds.items()], ignore_conflicts=True
+    )
 
 
 class _Refusals:

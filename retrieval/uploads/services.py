@@ -49,7 +49,10 @@ from retrieval.importing.services import (
     look_through,
     removal_goes_on,
 )
-from retrieval.importing.table import REQUIRED
+from retrieval.importing.sheets import SUFFIXES
+from retrieval.importing.table import TableSource
+from retrieval.importing.table_choice import several_tables, split_tables, table_among
+from retrieval.uploads.columns import remembered_choices
 
 KIND: Final = "import"
 PREVIEW_KIND: Final = "preview"
@@ -243,6 +246,12 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
     files = _unpacked(folder, progress)
     path = _source_path(files)
     source, report, batches = look_through(path, choices)
+    is_remembered = False
+    if isinstance(source, TableSource) and not (choices.columns or choices.custom_fields):
+        headers = [column.header for column in source.columns]
+        if remembered := remembered_choices(headers, choices, kind=KIND):
+            source, report, batches = look_through(path, remembered)
+            is_remembered = True
     progress(0, source.count())
     images, already_stored, sample = 0, 0, list[dict[str, Any]]()
     for count, batch in batches:
@@ -279,6 +288,30 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
             }
             for refusal in report.refused[:MOST_SHOWN]
         ],
+        "losses": [
+            {
+                "field": field,
+                "reason": _within(reason, folder),
+                "effect": loss.effect.name,
+                "count": loss.count,
+                "examples": [
+                    f"{_record(one, folder)}: {_within(one.reason, folder)}"
+                    for one in loss.examples
+                ],
+            }
+            for (field, reason), loss in sorted(
+                report.losses.items(), key=lambda one: -one[1].count
+            )
+        ],
+        "unused": report.unused,
+        **(
+            {
+                "table": source.described() | {"remembered": is_remembered},
+                "choices": source.choices.as_json(),
+            }
+            if isinstance(source, TableSource)
+            else {}
+        ),
     }
 
 
@@ -349,6 +382,8 @@ def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
         preview = preview_job(upload)
         if preview is None or preview.state != Job.State.DONE:
             raise Conflict("This upload can't be imported yet: it has no preview.")
+        if questions := preview.result.get("table", {}).get("questions"):
+            raise Conflict(questions[0]["text"])
         if removal_goes_on():
             raise Conflict(BEING_REMOVED)
         return job_create(
@@ -357,7 +392,8 @@ def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
                 "upload": upload,
                 "path": preview.result["path"],
                 "dataset": dataset,
-                "choices": _choices_of(preview).as_json(),
+                # Also what was guessed, so that all is read as it was shown.
+                "choices": preview.result.get("choices") or _choices_of(preview).as_json(),
             },
             created_by=by,
             title=f"Import of {dataset}",
@@ -514,11 +550,8 @@ def _is_litter(name: str) -> bool:
 
 
 def _names_images(path: Path) -> bool:
-    """Whether a file has what only a list of images has: a table's columns, a COCO file's key."""
+    """Whether a JSON file has what only a list of images has."""
     with path.open("rb") as file:
-        if path.suffix.lower() == ".csv":
-            header = file.readline(_BUFFER).decode("utf-8-sig", errors="replace")
-            return all(column in header for column in REQUIRED)
         before = b""
         while block := file.read(_BUFFER):
             if b'"images"' in before + block:
@@ -527,30 +560,49 @@ def _names_images(path: Path) -> bool:
     return False
 
 
+def _listing(entries: list[Path]) -> Path | None:
+    """The file of a folder that lists its images: a COCO file, else a table; None where there is
+    none. Raises ImportRefused for several.
+    """
+    listed = [
+        entry
+        for entry in entries
+        if entry.suffix.lower() in (".json", *SUFFIXES) and entry.is_file()
+    ]
+    if coco := [one for one in listed if one.suffix.lower() == ".json" and _names_images(one)]:
+        if len(coco) > 1:
+            raise several_tables(coco)
+        return coco[0]
+    if table := table_among(listed):
+        return table
+    if any(entry.is_dir() for entry in entries):
+        # Notes beside the folders of images.
+        listed = [one for one in listed if one.suffix.lower() == ".json"]
+    else:
+        listed = [one for one in listed if one.suffix.lower() != ".txt"]
+    if len(listed) > 1:
+        raise several_tables(listed)
+    return listed[0] if listed else None
+
+
 def _source_path(files: Path) -> Path:
-    """What to import: a COCO file or a table at the top, else the folder of species.
+    """What to import: a COCO file or a table at the top, or the folder of the tables of splits,
+    else the folder of species.
 
     Descends into a single folder that holds everything, unless it is a species' own.
     """
     folder = files
     while True:
         entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-        listed = [entry for entry in entries if entry.suffix.lower() in (".json", ".csv")]
-        if len(listed) == 1:
-            return listed[0]
-        if len(listed) > 1:
-            usable = [entry for entry in listed if _names_images(entry)]
-            if len(usable) == 1:
-                return usable[0]
-            names = ", ".join(entry.name for entry in listed[:5])
-            raise ImportRefused(
-                folder.name,
-                f"It holds several tables ({names}). Leave only the one that lists the images.",
-            )
+        if listing := _listing(entries):
+            return listing
+        if split_tables(folder):
+            return folder
         folders = [entry for entry in entries if entry.is_dir()]
         subfolders = [path for entry in folders for path in entry.iterdir() if path.is_dir()]
         if len(entries) == len(folders) == 1 and (
-            subfolders or list(folders[0].glob("*.json")) or list(folders[0].glob("*.csv"))
+            subfolders
+            or any(one.suffix.lower() in (".json", *SUFFIXES) for one in folders[0].iterdir())
         ):
             folder = folders[0]
             continue
