@@ -65,7 +65,11 @@ def guess_fields(
     }:
         # “accuracy” alone may be anything's.
         candidates.pop("location_uncertainty", None)
-    questions = []
+    questions = [
+        Question(name, f"{_quoted(same)} are all read as “{FIELDS[name].label}”. Which one is it?")
+        for name in taken
+        if len(same := [column for column in columns if column.field == name]) > 1
+    ]
     if "file_name" not in taken:
         file_column = _file_column(columns, rows, files, candidates.pop("file_name", []))
         if isinstance(file_column, Column):
@@ -78,12 +82,15 @@ def guess_fields(
         if len(first) == 1:
             first[0].field = name
         elif first:
-            headers = " and ".join(f"“{column.header}”" for column in first)
-            text = f"Which column is the {FIELDS[name].label.lower()}: {headers}?"
+            text = f"Which column is the {FIELDS[name].label.lower()}: {_quoted(first)}?"
             questions.append(Question(name, text))
             for column in first:
                 column.note = f"may be the {FIELDS[name].label.lower()}"
     return questions
+
+
+def _quoted(columns: Sequence[Column]) -> str:
+    return " and ".join(f"“{column.header}”" for column in columns)
 
 
 def _file_column(
@@ -111,8 +118,7 @@ def _file_column(
     if len(first) == 1:
         return first[0]
     if first:
-        headers = " and ".join(f"“{column.header}”" for column in first)
-        return Question("file_name", f"Which column names the images' files: {headers}?")
+        return Question("file_name", f"Which column names the images' files: {_quoted(first)}?")
     return Question(
         "file_name", "Which column names the images' files? No header says so, and no column has "
         "the names of files that are here.",

@@ -102,6 +102,11 @@ class TableSource:
         return self._count
 
     @property
+    def headers(self) -> dict[str, str]:
+        """The headers of columns by their fields."""
+        return {name: column.header for name, column in self._by_field.items()}
+
+    @property
     def unused(self) -> list[str]:
         """The headers of columns with values that are neither read nor kept."""
         return [

@@ -54,7 +54,9 @@ def columns_offered(table: Mapping[str, Any]) -> dict[str, Any]:
     """What the form of a preview's table needs beside the preview itself."""
     return {
         "fields": [(field.name, field.label) for field in FIELDS.values()],
-        "kinds": [(f"{_KEPT}{kind.value}", kind.label) for kind in CustomField.Kind],
+        "kinds": [
+            (f"{_KEPT}{kind.value}", f"Keep as {kind.label.lower()}") for kind in CustomField.Kind
+        ],
         "columns": [
             {
                 **column,

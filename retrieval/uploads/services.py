@@ -41,7 +41,7 @@ from retrieval.corpus.models import Image
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
 from retrieval.importing.choices import GUESSED, ImportChoices
 from retrieval.importing.fields import file_inside
-from retrieval.importing.records import ImageRecord, ImportRefused, Refusal
+from retrieval.importing.records import Effect, ImageRecord, ImportRefused, Refusal
 from retrieval.importing.services import (
     BEING_REMOVED,
     MOST_REFUSALS,
@@ -62,6 +62,8 @@ LIFETIME: Final = 24 * 3600
 SAMPLE: Final = 12
 MOST_SHOWN: Final = 20
 _BUFFER: Final = 1 << 20
+#: What losses are counted in.
+_LOST: Final = {Effect.REFUSED: "image", Effect.FIELD: "value", Effect.NAME: "name"}
 #: Names of uploads' folders.
 _ID: Final = "[0-9a-f]" * 32
 _BAD_NAME: Final = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
@@ -248,10 +250,11 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
     source, report, batches = look_through(path, choices)
     is_remembered = False
     if isinstance(source, TableSource) and not (choices.columns or choices.custom_fields):
-        headers = [column.header for column in source.columns]
-        if remembered := remembered_choices(headers, choices, kind=KIND):
+        names = [column.header for column in source.columns]
+        if remembered := remembered_choices(names, choices, kind=KIND):
             source, report, batches = look_through(path, remembered)
             is_remembered = True
+    headers = source.headers if isinstance(source, TableSource) else {}
     progress(0, source.count())
     images, already_stored, sample = 0, 0, list[dict[str, Any]]()
     for count, batch in batches:
@@ -290,20 +293,18 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
         ],
         "losses": [
             {
-                "field": field,
-                "reason": _within(reason, folder),
-                "effect": loss.effect.name,
+                "field": headers.get(field, field),
+                "reason": _within(reason.removeprefix("left out: it "), folder),
+                "lost": _LOST[loss.effect],
                 "count": loss.count,
-                "examples": [
-                    f"{_record(one, folder)}: {_within(one.reason, folder)}"
-                    for one in loss.examples
-                ],
+                "examples": [_example(one, folder) for one in loss.examples],
             }
             for (field, reason), loss in sorted(
                 report.losses.items(), key=lambda one: -one[1].count
             )
         ],
         "unused": report.unused,
+        "unread_tables": _unread_tables(path),
         **(
             {
                 "table": source.described() | {"remembered": is_remembered},
@@ -349,6 +350,14 @@ def _record(refusal: Refusal, folder: Path) -> str:
     if not refusal.record:
         return _within(refusal.file, folder)
     return f"{Path(refusal.file).name}: {refusal.record}"
+
+
+def _example(refusal: Refusal, folder: Path) -> str:
+    """A case of a loss: the record, and its value where the reason names one."""
+    value = refusal.reason.partition(", not ")[2]
+    if not value and "“" in refusal.reason:
+        value = _within(refusal.reason, folder)
+    return _record(refusal, folder) + (f": {value}" if value else "")
 
 
 def _within(text: str, folder: Path) -> str:
@@ -583,6 +592,14 @@ def _listing(entries: list[Path]) -> Path | None:
     if len(listed) > 1:
         raise several_tables(listed)
     return listed[0] if listed else None
+
+
+def _unread_tables(path: Path) -> list[str]:
+    """The names of the tables that lie beside what is imported."""
+    folder = path if path.is_dir() else path.parent
+    suffixes = set(SUFFIXES) - {".txt"}
+    beside = (one for one in sorted(folder.iterdir()) if one.suffix.lower() in suffixes)
+    return [one.name for one in beside if one != path and not one.name.startswith(".")]
 
 
 def _source_path(files: Path) -> Path:

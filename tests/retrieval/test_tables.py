@@ -51,9 +51,13 @@ def uses(source: TableSource) -> dict[str, str]:
     return {one.header: one.field or one.kind for one in source.columns}
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be",
-                                      "cp1252"])  # fmt: skip
-@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+@pytest.mark.parametrize(
+    ("encoding", "delimiter"),
+    [
+        ("utf-8", ";"), ("utf-8-sig", "\t"), ("utf-16", "\t"), ("utf-16-le", ";"),
+        ("utf-16-be", "|"), ("cp1252", ";"),
+    ],
+)  # fmt: skip
 def test_a_german_table(tmp_path: Path, store: Path, encoding: str, delimiter: str) -> None:
     filed(tmp_path, {"bilder/Käfer.jpg": b"", "bilder/img_2.JPG": b""})
     lines = ["Kartierung 2024" + ";" * 11, "", *GERMAN, ";" * 11]
@@ -275,6 +279,11 @@ def test_what_is_open_is_asked(tmp_path: Path, store: Path) -> None:
     assert Image.objects.get().custom_fields == {"gesehen": "2024-04-03"}
     # What a person chose is what a later reading finds, whatever it would guess.
     assert opened(path, ImportChoices.from_json(source.choices.as_json())).choices == source.choices
+
+    both = ImportChoices(columns={"Datum": "date", "Aufnahmedatum": "date"}, day_first=True)
+    assert (
+        "“Datum” and “Aufnahmedatum” are all read as “Date”" in opened(path, both).questions[0].text
+    )
 
     # The dates themselves tell, or a choice where they contradict each other.
     for dates, day_first, day in (
