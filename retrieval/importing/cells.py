@@ -18,11 +18,12 @@ from retrieval.importing.records import CustomValue, RecordRefused
 NUMBER, DATE, TEXT, YES_NO = KINDS = "number", "date", "text", "yes_no"
 MOST_LETTERS: Final = 1000
 
-_NOTHING: Final = (
+_NOTHING: Final = frozenset((
     "", "na", "n/a", "n.a.", "nan", "null", "none", "nil", "-", "--", "–", "—", "?", "#n/a", "#na",
     "#nv", "#null!", "#div/0!", "#value!", "#wert!", "#ref!", "#bezug!", "#name?", "#num!",
     "#zahl!", "#valeur!", "#valor!",
-)  # fmt: skip
+))  # fmt: skip
+_LONGEST_NOTHING: Final = max(map(len, _NOTHING))
 _TIME: Final = (
     r"(?:[T ,]+(?P<hour>\d{1,2})[:.h](?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?"
     r"\s*(?P<half>[ap]\.?m\.?)?(?:\s*(?:uhr|h))?(?P<zone>\s*(?:Z|UTC|[+-]\d{2}:?\d{2}))?)?$"
@@ -59,6 +60,15 @@ _AMOUNT: Final = re.compile(
     r"(?P<unit>[^\W\d_][\w. üÜ]*)?",
     re.IGNORECASE,
 )
+_NO_DIGIT: Final = re.compile(r"[^\d.,]")
+#: Numbers by the mark before their decimals: with groups of thousands before it, with several such
+#: groups alone, with decimals alone.
+_MARKED: Final = {
+    mark: re.compile(
+        rf"\d{{1,3}}(?:\{other}\d{{3}})+\{mark}\d+|\d{{1,3}}(?:\{other}\d{{3}}){{2,}}|\d*\{mark}\d+"
+    )
+    for mark, other in (".,", ",.")
+}
 _GROUPED: Final = re.compile(r"[+-]?\d{1,3}([.,])\d{3}")
 _HEMISPHERE: Final = re.compile(
     r"(?P<before>[NSEWO])?\s*(?P<middle>[^NSEWO]*?)\s*(?P<after>[NSEWO])?", re.IGNORECASE
@@ -75,7 +85,8 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\.[a-z]{2,}", re.IGNORECASE)
 
 def is_nothing(text: str) -> bool:
     """Whether a cell is blank, says that there is no value, or holds a spreadsheet's error."""
-    return text.strip().casefold() in _NOTHING
+    text = text.strip()
+    return len(text) <= _LONGEST_NOTHING and text.casefold() in _NOTHING
 
 
 @dataclass(slots=True)
@@ -102,16 +113,16 @@ class ColumnValues:
         text = text.strip()
         self.filled += 1
         self.emails += "@" in text and bool(_EMAIL.search(text))
-        self._kinds = {kind: fits for kind, fits in self._kinds.items() if fits(text)}
-        if not text[0].isalpha():
-            if mark := decimal_mark(text):
-                self.decimal_marks.add(mark)
-            order = _day_first_of(text)
-            if order is not None:
-                self.day_first.add(order)
-            elif _is_open(text):
-                self.open_dates += 1
-                self.an_open_date = self.an_open_date or text
+        if self._kinds:
+            self._kinds = {kind: fits for kind, fits in self._kinds.items() if fits(text)}
+        if mark := decimal_mark(text):
+            self.decimal_marks.add(mark)
+        both = _both(text) if text[0].isdigit() else None
+        if both and max(both) > 12:
+            self.day_first.add(both[0] > 12)
+        elif both and both[0] != both[1]:
+            self.open_dates += 1
+            self.an_open_date = self.an_open_date or text
 
     @property
     def kind(self) -> str:
@@ -151,17 +162,6 @@ def _both(text: str) -> tuple[int, int] | None:
     return (int(found["one"]), int(found["two"])) if found and found.re is _IN_NUMBERS else None
 
 
-def _day_first_of(text: str) -> bool | None:
-    """Whether a date begins with the day; None where it fits both orders or neither."""
-    both = _both(text)
-    return both[0] > 12 if both and max(both) > 12 else None
-
-
-def _is_open(text: str) -> bool:
-    both = _both(text)
-    return both is not None and max(both) <= 12 and both[0] != both[1]
-
-
 def iso_date(text: str, day_first: bool | None) -> str:
     """A date in ISO's form; the text itself where it isn't read as a date. `day_first` is the order
     of day and month where the text fits both; None leaves such a text alone.
@@ -182,7 +182,7 @@ def iso_date(text: str, day_first: bool | None) -> str:
     else:
         month = int(found["two"])
         if found.re is _IN_NUMBERS:
-            order = _day_first_of(text) if _day_first_of(text) is not None else day_first
+            order = day > 12 if max(day, month) > 12 else day_first
             if order is None and day != month:
                 return text
             if order is False:
@@ -225,16 +225,13 @@ def _month(name: str) -> int:
 
 def decimal_mark(text: str) -> str:
     """The mark before the decimals of a number that can be read in one way alone; else empty."""
+    if "." not in text and "," not in text:
+        return ""
     found = _AMOUNT.fullmatch(text)
-    number = re.sub(r"[^\d.,]", "", found["number"]) if found else ""
-    for mark, other in (".,", ",."):
-        if re.fullmatch(rf"\d{{1,3}}(?:\{other}\d{{3}})+\{mark}\d+", number):
-            return mark
-        if re.fullmatch(rf"\d{{1,3}}(?:\{other}\d{{3}}){{2,}}", number):
-            return mark
-        if re.fullmatch(rf"\d*\{mark}\d+", number) and not _GROUPED.fullmatch(number):
-            return mark
-    return ""
+    number = _NO_DIGIT.sub("", found["number"]) if found else ""
+    if _GROUPED.fullmatch(number):
+        return ""
+    return next((mark for mark, pattern in _MARKED.items() if pattern.fullmatch(number)), "")
 
 
 def number_of(text: str, mark: str, open_marks: str, unit: float | None = None) -> float | None:
