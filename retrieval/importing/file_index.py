@@ -53,6 +53,11 @@ class FileIndex:
                 return paths
         return self._by_number.get(name, []) if _NUMBER.fullmatch(name) else []
 
+    def count(self, name: str) -> int:
+        """How many images a cell may mean: those of an id, else one."""
+        is_id = _NUMBER.fullmatch(name.strip()) or _PHOTO.fullmatch(name.strip())
+        return max(1, len(self.found(name))) if is_id else 1
+
     def _is_file(self, name: str) -> bool:
         if not is_below(name):
             return False

@@ -271,8 +271,8 @@ def _workbook_sheets(path: Path) -> list[Sheet]:
         raise ImportRefused(str(path), reason) from None
     if ended.returncode:
         raise ImportRefused(str(path), _why(ended))
-    sheets = []
-    for at, about in _beginnings(rows.name):
+    sheets, beginnings = [], _beginnings(rows.name)
+    for at, about in beginnings:
 
         def records(broken: Broken, at: int = at) -> Iterator[Row]:
             with open(rows.name, "rb") as lines:
@@ -283,7 +283,9 @@ def _workbook_sheets(path: Path) -> list[Sheet]:
                     number, cells = json.loads(line)
                     yield number, cells
 
-        notes = (f"sheet “{about['sheet']}”",) if about["sheet"] else ()
+        others = ", ".join(f"“{other['sheet']}”" for _, other in beginnings if other != about)
+        notes = [f"sheet “{about['sheet']}”"] if about["sheet"] else []
+        notes += [f"not read: {others[:200]}"] if others else []
         sheet = _sheet(path, records, "row", notes, about["sheet"], hidden=about["hidden"])
         if sheet.header:
             sheets.append(sheet)

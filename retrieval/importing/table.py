@@ -78,7 +78,7 @@ class TableSource:
         self.questions = self._guess()
         self._by_field = {column.field: column for column in self.columns if column.field}
         self._custom = [column for column in self.columns if column.kind and not column.field]
-        self._count = 0
+        self._count = self._row_count = 0
         self._species: dict[str, SpeciesRecord] = {}
         self._taxa: dict[str, Taxon] = {}
         self._look_through()
@@ -98,7 +98,7 @@ class TableSource:
         return list(self._species.values())
 
     def count(self) -> int:
-        """Count the rows."""
+        """Count the images of the rows, of which those of an observation's id may have several."""
         return self._count
 
     @property
@@ -145,7 +145,7 @@ class TableSource:
             "names": [(f"{one.folder}/" if one.folder else "") + one.sheet.path.name
                       for one in self._parts],
             "notes": list(dict.fromkeys(note for one in self._parts for note in one.sheet.notes)),
-            "rows": self._count,
+            "rows": self._row_count,
             "columns": [
                 {
                     "header": one.header, "values": one.shown, "field": one.field,
@@ -206,8 +206,9 @@ class TableSource:
 
     def _look_through(self) -> None:
         """Read all rows once: count them, note their species, and how their values are written."""
-        for _, _, row in self._rows():
-            self._count += 1
+        for part, _, row in self._rows(self._count_broken):
+            self._row_count += 1
+            self._count += self._files[part.folder].count(self._cell(row, "file_name"))
             for column in self.columns:
                 column.values.add(row.get(column.header, ""))
             names = (_clean(self._cell(row, name)) for name in ("scientific_name", "common_name"))
@@ -223,6 +224,10 @@ class TableSource:
         dates += [column for column in self._custom if column.kind == "date"]
         for column in dates:
             self._note_order(column)
+
+    def _count_broken(self, sheet: Sheet, number: int, reason: str) -> None:
+        self._row_count += 1
+        self._count += 1
 
     def _note_order(self, column: Column) -> None:
         """Say which order of day and month the dates of a column have, or ask."""

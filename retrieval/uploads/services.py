@@ -41,6 +41,7 @@ from retrieval.corpus.models import Image
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
 from retrieval.importing.choices import GUESSED, ImportChoices
 from retrieval.importing.fields import file_inside
+from retrieval.importing.headers import is_canonical
 from retrieval.importing.records import Effect, ImageRecord, ImportRefused, Refusal
 from retrieval.importing.services import (
     BEING_REMOVED,
@@ -454,6 +455,7 @@ def import_step(job: Job, deadline: float) -> bool:
             "left_out": report.left_out_count,
             "renamed": report.renamed_count,
             "copies": report.copies,
+            **({"unused": report.unused} if report.unused else {}),
         },
     )
     _remove(folder)
@@ -559,8 +561,12 @@ def _is_litter(name: str) -> bool:
 
 
 def _names_images(path: Path) -> bool:
-    """Whether a JSON file has what only a list of images has."""
+    """Whether a file has what only a list of images has: a COCO file's key, or the canonical
+    header of a table.
+    """
     with path.open("rb") as file:
+        if path.suffix.lower() != ".json":
+            return is_canonical(file.readline(_BUFFER).decode("utf-8-sig", "replace").split(","))
         before = b""
         while block := file.read(_BUFFER):
             if b'"images"' in before + block:
@@ -573,14 +579,12 @@ def _listing(entries: list[Path]) -> Path | None:
     """The file of a folder that lists its images: a COCO file, else a table; None where there is
     none. Raises ImportRefused for several.
     """
-    listed = [
-        entry
-        for entry in entries
-        if entry.suffix.lower() in (".json", *SUFFIXES) and entry.is_file()
-    ]
-    if coco := [one for one in listed if one.suffix.lower() == ".json" and _names_images(one)]:
-        if len(coco) > 1:
-            raise several_tables(coco)
+    listed = [entry for entry in entries if _is_table(entry, (".json", *SUFFIXES))]
+    coco = [one for one in listed if one.suffix.lower() == ".json" and _names_images(one)]
+    if coco:
+        usable = coco + [one for one in listed if one not in coco and _names_images(one)]
+        if len(usable) > 1:
+            raise several_tables(usable)
         return coco[0]
     if table := table_among(listed):
         return table
@@ -594,12 +598,18 @@ def _listing(entries: list[Path]) -> Path | None:
     return listed[0] if listed else None
 
 
+def _is_table(path: Path, suffixes: Container[str]) -> bool:
+    """Whether a file is a table by its name; not one that a program leaves beside an open one."""
+    litter = path.name.startswith((".", "~$"))
+    return path.suffix.lower() in suffixes and not litter and path.is_file()
+
+
 def _unread_tables(path: Path) -> list[str]:
     """The names of the tables that lie beside what is imported."""
     folder = path if path.is_dir() else path.parent
-    suffixes = set(SUFFIXES) - {".txt"}
-    beside = (one for one in sorted(folder.iterdir()) if one.suffix.lower() in suffixes)
-    return [one.name for one in beside if one != path and not one.name.startswith(".")]
+    suffixes = [suffix for suffix in SUFFIXES if suffix != ".txt"]
+    beside = (one for one in sorted(folder.iterdir()) if _is_table(one, suffixes))
+    return [one.name for one in beside if one != path]
 
 
 def _source_path(files: Path) -> Path:

@@ -134,7 +134,8 @@ def test_spreadsheets(
     ]
     filed(tmp_path, {"1.jpg": b"", "2.jpg": b"", "3.jpg": b"", name: make(rows)})
     source = opened(tmp_path / name)
-    assert source.described()["notes"] == ["sheet “Bilder”"]
+    assert source.described()["notes"][0] == "sheet “Bilder”"
+    assert "“Legende”" in source.described()["notes"][1]
     assert source.count() == 3
     report = import_images(path=tmp_path / name)
     assert (report.added, report.left_out_count) == (3, 0), report.refused
@@ -411,6 +412,7 @@ def test_observations_of_inaturalist(tmp_path: Path, store: Path) -> None:
     for names in (("7654321.jpg",), ("obs 7654321 (1).jpg", "b/7654321_2.jpg"), ("9988776.jpeg",)):
         folder = tmp_path / names[0]
         filed(folder, dict.fromkeys(names, b"") | {"observations.csv": OBSERVATIONS.encode()})
+        assert opened(folder / "observations.csv").count() == len(names)
         report = import_images(path=folder / "observations.csv")
         assert (report.added, report.refused_count) == (len(names), 0)
         image = Image.objects.filter(dataset=report.dataset).latest("pk")

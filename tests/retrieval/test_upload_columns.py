@@ -113,3 +113,23 @@ def test_a_table_can_be_downloaded_and_is_read_as_it_is(client: Client) -> None:
     imported(client, address, "a")
     image = Image.objects.get()
     assert (image.latitude, image.elevation, image.license) == (52.5163, 34, "CC BY 4.0")
+
+
+def test_what_is_not_used_is_named(client: Client) -> None:
+    """On the preview: columns, and tables beside the one that is read; after the import: columns."""
+    address = begin(client)
+    for name, data in {
+        "t/1.jpg": jpeg(size=(20, 30)),
+        "t/~$liste.xlsx": b"left by a program",
+        "t/orte.csv": b"Nr;Ort\n7;Moor\n",
+        "t/liste.tsv": b"Datei\tArt\tTelefon\n1.jpg\tBufo bufo\t123\n",
+    }.items():
+        send(client, address, name, data)
+    page = looked(client, address)
+    assert "<h2>Tables that aren't read</h2><p>orte.csv</p>" in page
+    assert "<h2>Columns that aren't used</h2><p>Telefon</p>" in page
+    job = imported(client, address, "t")
+    assert job.result["unused"] == ["Telefon"]
+    report = client.get(f"/jobs/{job.pk}/").content.decode()
+    assert "<p>Columns that weren't used: Telefon</p>" in report
+    assert "Unused</dt>" not in report
