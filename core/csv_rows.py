@@ -11,6 +11,9 @@ from core.text import printable
 
 #: A file with this many errors is read no further.
 MAX_ERRORS: Final = 100
+#: Letters of a field; csv's own limit, 131,072, refuses tables that people have.
+MAX_FIELD: Final = 1 << 24
+csv.field_size_limit(MAX_FIELD)
 
 #: Characters of a header that a message repeats.
 _SHOWN: Final = 200
@@ -53,7 +56,7 @@ def csv_rows(
     """
     before = len(errors)
     columns: list[str] = []
-    for line, fields in _records(lines, name, errors):
+    for line, fields in csv_records(lines, name=name, errors=errors):
         if columns and len(fields) == len(columns):
             yield line, dict(zip(columns, fields, strict=True))
         elif columns:
@@ -96,15 +99,16 @@ def _header_errors(
             yield RowError(name, line, column, message)
 
 
-def _records(
-    lines: Iterable[str | bytes], name: str, errors: list[RowError]
+def csv_records(
+    lines: Iterable[str | bytes], *, name: str, errors: list[RowError], delimiter: str = ""
 ) -> Iterator[tuple[int, list[str]]]:
-    """(first line, fields) of each record that is neither blank nor broken. Fields are separated as
-    those of the first one are."""
+    """(first line, fields) of each record that is neither blank nor broken. Fields are separated by
+    the delimiter, or without one as those of the first record are.
+    """
     broken: set[int] = set()
     texts = _utf8_lines(lines, name, broken, errors)
     # Strict, so that a quote that is never closed is an error instead of swallowing the rest.
-    records = csv.reader(texts, strict=True)
+    records = csv.reader(texts, strict=True, delimiter=delimiter or ",")
     begun = before = 0
     while len(errors) < MAX_ERRORS:
         line = before + records.line_num + 1
@@ -114,13 +118,16 @@ def _records(
             return
         except csv.Error as error:
             message = f"not readable as CSV ({error}); check the quotes"
+            if "field limit" in str(error):
+                message = f"a field has more than {MAX_FIELD:,} letters; is a quote never closed?"
             errors.append(RowError(name, line, "", message))
             continue
         if broken and not broken.isdisjoint(range(line, before + records.line_num + 1)):
             continue
         if any(map(str.strip, fields)):
             begun += 1
-            if begun == len(fields) == 1 and (other := _separator(fields[0])):
+            first_alone = begun == len(fields) == 1 and not delimiter
+            if first_alone and (other := _separator(fields[0])):
                 fields = fields[0].split(other)
                 before += records.line_num
                 records = csv.reader(texts, strict=True, delimiter=other)

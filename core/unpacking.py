@@ -90,18 +90,34 @@ def unpack_zip(
         raise UnpackRefused(f"It can't be unpacked: {error}.") from None
 
 
+def check_unpacked(archive: Path, bounds: Bounds) -> None:
+    """Raise UnpackRefused for an archive that `unpack_zip` would refuse; nothing is written."""
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            for member in _members(packed, bounds):
+                for block in _blocks(packed, member, bounds):
+                    bounds.count_bytes(block, archive.parent)
+    except _BROKEN as error:
+        raise UnpackRefused(f"It can't be unpacked: {error}.") from None
+
+
+def _members(packed: zipfile.ZipFile, bounds: Bounds) -> list[zipfile.ZipInfo]:
+    """The files of an archive. Raises UnpackRefused where they are too many or overlap."""
+    entries = packed.infolist()
+    if len(entries) > bounds.most_files:
+        raise UnpackRefused(f"It holds more than {bounds.most_files:,} files and folders.")
+    if _overlap(entries):
+        raise UnpackRefused("Files in it overlap, as no program packs them.")
+    return [entry for entry in entries if not entry.is_dir()]
+
+
 def _unpack(
     packed: zipfile.ZipFile,
     target_of: Callable[[str], Path | None],
     bounds: Bounds,
     progress: Progress,
 ) -> None:
-    entries = packed.infolist()
-    if len(entries) > bounds.most_files:
-        raise UnpackRefused(f"It holds more than {bounds.most_files:,} files and folders.")
-    if _overlap(entries):
-        raise UnpackRefused("Files in it overlap, as no program packs them.")
-    members = [entry for entry in entries if not entry.is_dir()]
+    members = _members(packed, bounds)
     progress(0, len(members))
     for number, member in enumerate(members, start=1):
         if number % _BATCH == 0:

@@ -24,6 +24,7 @@ urlpatterns = [
     path("data-sets/show/", data_set, name="data-set"),
     path("data-sets/remove/", dataset_remove, name="dataset-remove"),
     path("import/", uploads.upload, name="upload"),
+    path("import/template.csv", uploads.upload_template, name="upload-template"),
     path("import/<uuid:upload>/", uploads.upload_preview, name="upload-preview"),
     path("import/<uuid:upload>/unpack/", uploads.upload_unpack, name="upload-unpack"),
     path("import/<uuid:upload>/images/<int:number>/", uploads.upload_image, name="upload-image"),

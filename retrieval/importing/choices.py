@@ -24,7 +24,7 @@ class ImportChoices:
 
     def as_json(self) -> dict[str, Any]:
         """Return the choices for the parameters of a job."""
-        return {**asdict(self), "columns": dict(self.columns)}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None) -> ImportChoices:

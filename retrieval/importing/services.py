@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from core.jobs.models import Job
 from core.locks import lock_key, transaction_lock, try_session_lock
 from core.text import has_controls
-from retrieval.corpus.models import DatasetMark, Image, ImageRoot
+from retrieval.corpus.models import CustomField, DatasetMark, Image, ImageRoot
 from retrieval.images.storage import image_facts
 from retrieval.importing.choices import GUESSED, ImportChoices
 from retrieval.importing.coco import CocoSource
@@ -31,9 +31,11 @@ from retrieval.importing.records import (
     SpeciesRecord,
 )
 from retrieval.importing.rows import image_row, image_rows_store
+from retrieval.importing.sheets import SUFFIXES
 from retrieval.importing.species import species_upsert
 from retrieval.importing.summary import Reasons, Understood
 from retrieval.importing.table import TableSource
+from retrieval.importing.table_choice import split_tables
 
 MOST_REFUSALS: Final = 1000
 # Each statement updates the counts of species, which is slow if a batch has images of all.
@@ -71,7 +73,9 @@ class ImportReport:
     """Of the images that were read, those whose file another data set has too, byte for byte."""
     refused: list[Refusal] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
-    """Columns of the source that it didn't read."""
+    """Columns of the source that are neither read nor kept."""
+    columns: list[str] = field(default_factory=list)
+    """What the other columns of a table are read as, for people."""
 
     def refuse(self, refusal: Refusal) -> None:
         """Count a refused record, a field that is left out, or a name in another form."""
@@ -256,7 +260,19 @@ def _import(
             f"The data set's name holds control characters: {report.dataset!r}. Give another with "
             "--dataset.",
         )
+    if isinstance(source, TableSource):
+        if source.questions:
+            question = source.questions[0]
+            answer = (
+                "Say so with --day-first or --month-first."
+                if question.about == "day_first"
+                else f"Call that one {question.about}."
+            )
+            raise ImportRefused(str(source.path), f"{question.text} {answer} Nothing was imported.")
+        report.unused, report.columns = source.unused, source.used
     with _no_removal(source):
+        if isinstance(source, TableSource):
+            custom_fields_create(source.custom_fields)
         return _store(source, report, root, progress, refusals)
 
 
@@ -311,16 +327,23 @@ def _store(
 def open_source(
     path: Path, refuse: OnRefusal, choices: ImportChoices, checking: Progress | None = None
 ) -> Source:
-    """Open a data set: a folder, a table (`.csv`) or a COCO file. Raises ImportRefused."""
-    if path.is_dir():
+    """Open a data set: a folder, a table or a COCO file. Raises ImportRefused."""
+    if path.is_dir() and not split_tables(path):
         return FolderSource(path, refuse, choices)
-    if path.is_file() and path.suffix.lower() == ".csv":
+    if path.is_dir() or (path.is_file() and path.suffix.lower() in SUFFIXES):
         return TableSource(path, refuse, choices)
     if path.is_file():
         return CocoSource(path, refuse, checking)
     if path.exists():
         raise ImportRefused(str(path), "This is neither a file nor a folder.")
     raise ImportRefused(str(path), "There is no such file or folder.")
+
+
+def custom_fields_create(kinds: Mapping[str, str]) -> None:
+    """Create the custom fields of these names and kinds that there aren't; others stay."""
+    CustomField.objects.bulk_create(
+        [CustomField(name=name, kind=kind) for name, kind in kinds.items()], ignore_conflicts=True
+    )
 
 
 class _Refusals:

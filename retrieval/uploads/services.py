@@ -46,9 +46,10 @@ from retrieval.corpus.models import Image
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
 from retrieval.importing.choices import GUESSED, ImportChoices
 from retrieval.importing.fields import file_inside
-from retrieval.importing.folder import IMAGE_SUFFIXES
+from retrieval.importing.folder import IMAGE_SUFFIXES, FolderSource
+from retrieval.importing.headers import is_canonical
 from retrieval.importing.known_names import known_names
-from retrieval.importing.records import ImageRecord, ImportRefused, Refusal
+from retrieval.importing.records import Effect, ImageRecord, ImportRefused, Refusal
 from retrieval.importing.services import (
     BEING_REMOVED,
     MOST_REFUSALS,
@@ -57,9 +58,12 @@ from retrieval.importing.services import (
     look_through,
     removal_goes_on,
 )
+from retrieval.importing.sheets import SUFFIXES
 from retrieval.importing.sidecars import is_litter
 from retrieval.importing.species_names import taxon_of
-from retrieval.importing.table import REQUIRED
+from retrieval.importing.table import TableSource
+from retrieval.importing.table_choice import several_tables, split_tables, table_among
+from retrieval.uploads.columns import remembered_choices
 
 KIND: Final = "import"
 PREVIEW_KIND: Final = "preview"
@@ -69,6 +73,13 @@ LIFETIME: Final = 24 * 3600
 SAMPLE: Final = 12
 MOST_SHOWN: Final = 20
 _BUFFER: Final = 1 << 20
+#: What losses are counted in.
+_LOST: Final = {
+    Effect.REFUSED: "image",
+    Effect.FIELD: "value",
+    Effect.NAME: "name",
+    Effect.PASSED_OVER: "file",
+}
 #: Names of uploads' folders.
 _ID: Final = "[0-9a-f]" * 32
 _BAD_NAME: Final = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
@@ -256,7 +267,14 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
     """
     files = _unpacked(folder, progress)
     path, above = _source_path(files)
-    source, report, batches = look_through(path, replace(choices, above=above))
+    choices = replace(choices, above=above)
+    source, report, batches = look_through(path, choices)
+    is_remembered = False
+    if isinstance(source, TableSource) and not (choices.columns or choices.custom_fields):
+        headers = [column.header for column in source.columns]
+        if remembered := remembered_choices(headers, choices, kind=KIND):
+            source, report, batches = look_through(path, remembered)
+            is_remembered = True
     progress(0, source.count())
     dataset = "upload" if path == files else report.dataset.removeprefix("files/")
     images, already_stored, sample, thumbnails = 0, 0, list[dict[str, Any]](), 0
@@ -300,7 +318,7 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
     return {
         "path": path.relative_to(_uploads()).as_posix(),
         "above": above,
-        "of_folders": path.is_dir(),
+        "of_folders": isinstance(source, FolderSource),
         "dataset": dataset if same or not replaced else _free_name(dataset),
         "replaced_in": dataset,
         "replaced": replaced,
@@ -316,22 +334,24 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
         "left_out_count": report.left_out_count,
         "renamed_count": report.renamed_count,
         "unused": unused_shown(report),
-        "refused": [
-            {
-                "record": _record(refusal, folder),
-                "field": refusal.field,
-                "reason": _within(refusal.reason, folder),
-            }
-            for refusal in report.refused[:MOST_SHOWN]
-        ],
         "reasons": [
             reason
             | {
-                "reason": _within(reason["reason"], folder),
+                "reason": _within(reason["reason"].removeprefix("left out: it "), folder),
+                "lost": _LOST[reason["effect"]],
                 "examples": [_within(one, folder) for one in reason["examples"]],
             }
             for reason in report.reasons.listed()
         ],
+        "unread_tables": _unread_tables(path),
+        **(
+            {
+                "table": source.described() | {"remembered": is_remembered},
+                "choices": source.choices.as_json(),
+            }
+            if isinstance(source, TableSource)
+            else {}
+        ),
     }
 
 
@@ -421,6 +441,8 @@ def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
             raise Conflict("This upload can't be imported yet: it has no preview.")
         if not preview.result["images"]:
             raise Conflict("There is no image to import in this upload.")
+        if questions := preview.result.get("table", {}).get("questions"):
+            raise Conflict(questions[0]["text"])
         if removal_goes_on():
             raise Conflict(BEING_REMOVED)
         choices = replace(choices_of(preview), above=preview.result.get("above", ""))
@@ -430,7 +452,8 @@ def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
                 "upload": upload,
                 "path": preview.result["path"],
                 "dataset": dataset,
-                "choices": choices.as_json(),
+                # Also what was guessed, so that all is read as it was shown.
+                "choices": preview.result.get("choices") or choices.as_json(),
             },
             created_by=by,
             title=f"Import of {dataset}",
@@ -604,11 +627,12 @@ def _bounds(files: Path, *, besides: Container[Path]) -> Bounds:
 
 
 def _names_images(path: Path) -> bool:
-    """Whether a file has what only a list of images has: a table's columns, a COCO file's key."""
+    """Whether a file has what only a list of images has: a COCO file's key, or the canonical
+    header of a table.
+    """
     with path.open("rb") as file:
-        if path.suffix.lower() == ".csv":
-            header = file.readline(_BUFFER).decode("utf-8-sig", errors="replace")
-            return all(column in header for column in REQUIRED)
+        if path.suffix.lower() != ".json":
+            return is_canonical(file.readline(_BUFFER).decode("utf-8-sig", "replace").split(","))
         before = b""
         while block := file.read(_BUFFER):
             if b'"images"' in before + block:
@@ -617,9 +641,55 @@ def _names_images(path: Path) -> bool:
     return False
 
 
+def _lists(entries: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """The files of a folder that may list its images: JSON files, but those that describe images
+    beside them, and tables.
+    """
+    objects = [entry for entry in entries if _is_table(entry, (".json",))]
+    if objects:
+        beside = objects[0].parent.rglob("*")
+        if any(path.suffix.lower() in IMAGE_SUFFIXES for path in beside):
+            objects = [path for path in objects if _names_images(path)]
+    return objects, [entry for entry in entries if _is_table(entry, SUFFIXES)]
+
+
+def _listing(entries: Sequence[Path]) -> Path | None:
+    """The file of a folder that lists its images: a COCO file, else a table; None where there is
+    none. Raises ImportRefused for several.
+    """
+    objects, tables = _lists(entries)
+    usable = [path for path in objects if _names_images(path)]
+    if usable:
+        usable += [path for path in tables if _names_images(path)]
+    elif table := table_among(tables):
+        return table
+    elif any(entry.is_dir() for entry in entries):
+        # Tables beside folders of images are notes.
+        usable = objects
+    else:
+        usable = [*objects, *(path for path in tables if path.suffix.lower() != ".txt")]
+    if len(usable) > 1:
+        raise several_tables(usable)
+    return usable[0] if usable else None
+
+
+def _is_table(path: Path, suffixes: Container[str]) -> bool:
+    """Whether a file is a table by its name; not one that a program leaves beside an open one."""
+    litter = path.name.startswith((".", "~$"))
+    return path.suffix.lower() in suffixes and not litter and path.is_file()
+
+
+def _unread_tables(path: Path) -> list[str]:
+    """The names of the tables that lie beside what is imported."""
+    folder = path if path.is_dir() else path.parent
+    suffixes = [suffix for suffix in SUFFIXES if suffix != ".txt"]
+    beside = (one for one in sorted(folder.iterdir()) if _is_table(one, suffixes))
+    return [one.name for one in beside if one != path]
+
+
 def _source_path(files: Path) -> tuple[Path, str]:
-    """What to import: a COCO file or a table at the top, else a folder; and the names of folders
-    above it that say something of the images.
+    """What to import: a COCO file or a table at the top, the folder of the tables of splits, else a
+    folder; and the names of folders above it that say something of the images.
 
     Descends into a single folder that holds everything, unless it is a species' own. The first of
     these is the folder that was chosen, or that a ZIP file was made of: its name says nothing but
@@ -628,18 +698,10 @@ def _source_path(files: Path) -> tuple[Path, str]:
     folder = files
     while True:
         entries = sorted(entry for entry in folder.iterdir() if not is_litter(entry.name))
-        listed = _lists(entries)
-        if len(listed) == 1:
-            return listed[0], ""
-        if len(listed) > 1:
-            usable = [entry for entry in listed if _names_images(entry)]
-            if len(usable) == 1:
-                return usable[0], ""
-            names = ", ".join(entry.name for entry in listed[:5])
-            raise ImportRefused(
-                folder.name,
-                f"It holds several tables ({names}). Leave only the one that lists the images.",
-            )
+        if listing := _listing(entries):
+            return listing, ""
+        if split_tables(folder):
+            return folder, ""
         if not entries:
             raise ImportRefused("upload", "Nothing was uploaded.")
         if len(entries) > 1 or not _is_wrapper(entries[0]):
@@ -647,25 +709,12 @@ def _source_path(files: Path) -> tuple[Path, str]:
         folder = entries[0]
 
 
-def _lists(entries: Sequence[Path]) -> list[Path]:
-    """The files that may list images: tables, and JSON files but those that describe images beside
-    them.
-    """
-    tables = [path for path in entries if path.suffix.lower() == ".csv" and path.is_file()]
-    objects = [path for path in entries if path.suffix.lower() == ".json" and path.is_file()]
-    if objects:
-        beside = objects[0].parent.rglob("*")
-        if any(path.suffix.lower() in IMAGE_SUFFIXES for path in beside):
-            objects = [path for path in objects if _names_images(path)]
-    return sorted([*tables, *objects])
-
-
 def _is_wrapper(folder: Path) -> bool:
     """Whether a folder that is alone holds others or a list of images, and isn't a species' own."""
     if not folder.is_dir():
         return False
     inside = list(folder.iterdir())
-    if _lists(inside):
+    if any(_lists(inside)):
         return True
     return any(path.is_dir() for path in inside) and taxon_of(folder.name).species is None
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -11,11 +14,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.access import Role, require_role
+from core.csv_rows import csv_field
 from core.errors import Conflict, Invalid
 from core.jobs.models import Job
 from retrieval.corpus.counts import image_count
 from retrieval.importing.choices import ImportChoices
-from retrieval.importing.table import OPTIONAL, REQUIRED
+from retrieval.importing.headers import FIELDS
+from retrieval.uploads.columns import columns_chosen, columns_offered
 from retrieval.uploads.services import (
     UploadGone,
     choices_of,
@@ -39,8 +44,23 @@ def upload(request: HttpRequest) -> HttpResponse:
         return JsonResponse(
             {"address": reverse("upload-preview", args=[UUID(upload_id)])}, status=201
         )
-    context = {"required": REQUIRED, "optional": OPTIONAL, "imported": image_count() > 0}
+    fields = [field for field in FIELDS.values() if field.example]
+    context = {"fields": fields, "imported": image_count() > 0}
     return render(request, "retrieval/upload.html", context)
+
+
+@login_required
+@require_safe
+def upload_template(request: HttpRequest) -> HttpResponse:
+    """A table to fill in: the canonical headers and a row as an example."""
+    require_role(request.user, Role.ADMIN)
+    fields = [field for field in FIELDS.values() if field.example]
+    rows = ([field.name for field in fields], [field.example for field in fields])
+    # With a byte order mark, by which Excel knows UTF-8.
+    text = "\ufeff" + "".join(",".join(map(csv_field, row)) + "\r\n" for row in rows)
+    answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = 'attachment; filename="images.csv"'
+    return answer
 
 
 @login_required
@@ -104,7 +124,8 @@ def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
     try:
         upload_folder(upload.hex, request.user)
         if request.method == "POST" and request.POST.get("action") == "look":
-            preview_begin(upload=upload.hex, by=request.user, choices=_choices(request.POST))
+            choices = _choices(request.POST, upload)
+            preview_begin(upload=upload.hex, by=request.user, choices=choices)
             return redirect("upload-preview", upload)
         if request.method == "POST":
             dataset = request.POST.get("dataset", "")
@@ -124,9 +145,27 @@ def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
         context["preview"] = latest_job.result
         context["choices"] = choices_of(latest_job)
         context.setdefault("dataset", latest_job.result["dataset"])
+        context |= _importable(latest_job.result)
+        if table := latest_job.result.get("table"):
+            context["table"] = table | columns_offered(table)
     return render(request, "retrieval/upload_preview.html", context)
 
 
-def _choices(form: QueryDict) -> ImportChoices:
-    """What a person chose of how an upload is read."""
-    return ImportChoices(folders_are_species="folders_are_species" in form)
+def _choices(form: QueryDict, upload: UUID) -> ImportChoices:
+    """The choices of the latest preview with those of the form, of folders or of columns."""
+    job = preview_job(upload.hex)
+    if job is None:
+        return ImportChoices()
+    if table := (job.result or {}).get("table"):
+        return columns_chosen(form, table["columns"], choices_of(job))
+    return replace(choices_of(job), folders_are_species="folders_are_species" in form)
+
+
+def _importable(preview: Mapping[str, Any]) -> dict[str, object]:
+    """Whether a preview can be imported, and if not, why."""
+    hint = ""
+    if preview.get("table", {}).get("questions"):
+        hint = "Answer the question below first."
+    elif not preview["images"]:
+        hint = "No image can be imported."
+    return {"importable": not hint, "import_hint": hint}

@@ -156,7 +156,7 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
         "file_name,scientific_name,common_name,date,latitude,longitude,license,observer",
         "a/1.jpg,Rana temporaria,Grass frog,2021-05-01,52.5,13.4,CC BY 4.0,17",
         "a/2.jpg,Rana temporaria,,,,,,",
-        "a/3.jpg,Rana temporaria,,05/30/2021,91,0,CC0,18",
+        "a/3.jpg,Rana temporaria,,once,91,0,CC0,18",
         "a/1.jpg,Bufo bufo,,,,,,",
         "a/4.jpg,frog,,,,,,",
     ]
@@ -168,13 +168,18 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
         page = looked(client, address)
         assert 'value="trip/list"' in page
         assert "52.5000° N, 13.4000° E" in page
-        assert f"in the corpus</dt><dd>{3 if turn else 0}</dd>" in page
-        for problem in ("latitude: left out", "an earlier row has the same file", "line 6"):
+        assert f"in the corpus</dt><dd>{4 if turn else 0}</dd>" in page
+        for problem in (
+            '<td class="number">1 value</td>',
+            "<strong>latitude</strong>: must be from -90 to 90</td>",
+            "list.csv: line 4: 91.0",
+            "<strong>file_name</strong>: an earlier row has the same file</td>",
+        ):
             assert problem in page, problem
         Job.objects.all().delete()
         job = imported(client, address, "trip")
         assert job.result == {
-            "added": 0 if turn else 3, "updated": 0, "unchanged": 3 if turn else 0, "refused": 2,
+            "added": 0 if turn else 4, "updated": 0, "unchanged": 4 if turn else 0, "refused": 1,
             "left_out": 2, "renamed": 0, "copies": 0,
             "species": 1, "folder_names": 0, "taxon_texts": 0, "without_species": 0,
         }  # fmt: skip
@@ -182,6 +187,8 @@ def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> Non
     image = Image.objects.get(file_name="a/3.jpg")
     assert (image.observed_at, image.latitude, image.longitude) == (None, None, None)
     assert (image.license, image.observer) == ("CC0", "18")
+    image = Image.objects.get(file_name="a/4.jpg")
+    assert (image.species, image.taxon_text) == (None, "frog")
     image = Image.objects.get(file_name="a/1.jpg")
     assert (image.latitude, image.license, image.observer) == (52.5, "CC BY 4.0", "17")
     assert image.observed_at is not None
@@ -369,11 +376,15 @@ def test_nothing_beside_the_upload_is_looked_for(client: Client, name: str, sett
             "“1.jpg” is another image in a.zip",
         ),
         ({"one.csv": b"file_name\nx", "two.csv": b"x"}, "several tables (one.csv, two.csv)"),
+        ({"one.csv": b"Nr;Wert", "two.csv": b"x"}, "several tables (one.csv, two.csv)"),
         (
             dict.fromkeys(("one.csv", "two.csv"), b"file_name,scientific_name\n"),
             "several tables (one.csv, two.csv)",
         ),
-        ({"one.csv": b"file_name\nx"}, "scientific_name"),
+        ({"one.csv": b"Nr;Wert\n1;2"}, "Which column names the images"),
+        ({"one.csv": b""}, "The table is empty"),
+        ({"one.csv": b"file_name,scientific_name\n\0,b"}, "holds NUL bytes"),
+        ({"one.xlsx": b"no archive"}, "The spreadsheet can&#x27;t be read"),
         ({"one.json": b"{}"}, "no list “images”"),
         ({"lonely.jpg": b"x"}, "There is no image to import"),
         ({"Rana temporaria/notes.xmp": b"x"}, "There is no image in this folder"),

@@ -11,6 +11,7 @@ from core.commands.progress import Progress
 from core.text import printable
 from retrieval.corpus.models import ImageRoot
 from retrieval.images.roots import image_root_get_or_create
+from retrieval.importing.choices import ImportChoices
 from retrieval.importing.fields import NO_FILE
 from retrieval.importing.records import Refusal
 from retrieval.importing.services import ImportReport, import_images
@@ -19,9 +20,10 @@ from retrieval.importing.services import ImportReport, import_images
 class Command(ServiceCommand):
     help = (
         "Import images into the corpus. PATH is a COCO file (such as iNat24's train.json), a table "
-        "(.csv) or a folder of images, whose folders may be called by species. Run it again when "
-        "the data set has changed or the import was stopped: nothing is duplicated. The exit code "
-        "is 1 if any record was refused."
+        "(.csv, .tsv, .txt, .xlsx, .ods, .jsonl, .parquet) or a folder with one sub-folder per "
+        "species. What a table's columns are is guessed and listed. Run it again when the data set "
+        "has changed or the import was stopped: nothing is duplicated. The exit code is 1 if any "
+        "record was refused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -43,6 +45,15 @@ class Command(ServiceCommand):
             metavar="LOCATION",
             help="the same for images below another folder, or in an S3 bucket: s3://bucket/prefix",
         )
+        order = parser.add_mutually_exclusive_group()
+        order.add_argument(
+            "--day-first", action="store_true", help="03/04/2024 in a table is the third of April"
+        )
+        order.add_argument(
+            "--month-first",
+            action="store_true",
+            help="03/04/2024 in a table is the fourth of March",
+        )
         parser.add_argument("--quiet", action="store_true", help="only refusals and the report")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -61,6 +72,7 @@ class Command(ServiceCommand):
             report = import_images(
                 path=options["path"],
                 dataset=options["dataset"],
+                choices=ImportChoices(day_first=_day_first(options)),
                 root=_root(options),
                 progress=progress,
                 checking=checking,
@@ -73,6 +85,10 @@ class Command(ServiceCommand):
         finally:
             checking.close()
             show.close()
+        if report.columns and not options["quiet"]:
+            self.stdout.write("columns: " + ", ".join(report.columns))
+        if report.unused:
+            self.stdout.write("columns that aren't used: " + ", ".join(report.unused))
         self.stdout.write(
             f"{report.dataset}: {report.added} added, {report.updated} updated, "
             f"{report.skipped} skipped, {report.refused_count} refused"
@@ -106,6 +122,11 @@ def _understood(report: ImportReport) -> str:
     ]
     told = (f"{count} {one if count == 1 else more}" for count, one, more in counts if count)
     return f"; {', '.join(told)}"
+
+
+def _day_first(options: dict[str, Any]) -> bool | None:
+    """The order of day and month that is given, or None."""
+    return options["day_first"] if options["day_first"] or options["month_first"] else None
 
 
 def _root(options: dict[str, Any]) -> ImageRoot | None:
