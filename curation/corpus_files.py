@@ -18,8 +18,9 @@ from curation.taxonomy import MappingReport
 SPLITS: Final = ("train", "val", "test")
 ADDRESSES: Final = "images.csv"
 CHECKSUMS: Final = "SHA256SUMS"
+LONGEST_LICENSE_TEXT: Final = 2000
 
-_NAMES: Final = {
+LICENSE_NAMES: Final = {
     "cc0": "CC0 1.0", "pd": "Public domain", "cc-by": "CC BY", "cc-by-nc": "CC BY-NC",
     "cc-by-sa": "CC BY-SA", "cc-by-nd": "CC BY-ND", "cc-by-nc-sa": "CC BY-NC-SA",
     "cc-by-nc-nd": "CC BY-NC-ND",
@@ -173,11 +174,13 @@ class _Images:
         columns = (
             "photo_id, observation_id, species, url, license, license_url, rights_holder, "
             "coalesce(strftime(observed_at, '%Y-%m-%d %H:%M:%S'), strftime(day, '%Y-%m-%d')), "
-            "latitude, longitude, uncertainty, observer, obscured, elevation, deployment"
+            "latitude, longitude, uncertainty, observer, obscured, elevation, deployment, "
+            "license_text"
         )
         for image_id, *row in self.rows(columns):
             (photo, observation, species, url, license_, license_url, holder, moment, latitude,
-             longitude, uncertainty, observer, obscured, elevation, deployment) = row  # fmt: skip
+             longitude, uncertainty, observer, obscured, elevation, deployment,
+             license_text) = row  # fmt: skip
             safe = re.sub(r"[^A-Za-z0-9_.-]+", "_", photo)
             file_name = f"{self._split}/{self._folders[species]}/{safe}.jpg"
             self._addresses.writerow([file_name, url, self._split, photo, observation, deployment])
@@ -185,6 +188,7 @@ class _Images:
                 "id": image_id,
                 "file_name": file_name,
                 "license": self._licenses[license_, license_url],
+                "license_text": license_text[:LONGEST_LICENSE_TEXT],
                 "rights_holder": holder,
                 "date": moment,
                 "latitude": latitude,
@@ -208,7 +212,7 @@ def _write_json(
     images: _Images,
 ) -> None:
     named = [
-        {"id": number, "name": _NAMES.get(code, code) or "Other", "url": url}
+        {"id": number, "name": LICENSE_NAMES.get(code, code) or "Other", "url": url}
         for number, (code, url) in enumerate(licenses, start=1)
     ]
     with path.open("w", encoding="utf-8") as file:

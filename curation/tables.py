@@ -34,7 +34,8 @@ CREATE TABLE IF NOT EXISTS observation (
 );
 CREATE TABLE IF NOT EXISTS photo (
     photo_id VARCHAR, observation_id VARCHAR, position INTEGER, media_type VARCHAR, url VARCHAR,
-    file_name VARCHAR, license VARCHAR, license_url VARCHAR, rights_holder VARCHAR,
+    file_name VARCHAR, license VARCHAR, license_url VARCHAR, license_text VARCHAR,
+    rights_holder VARCHAR,
     width INTEGER, height INTEGER
 );
 CREATE TABLE IF NOT EXISTS vernacular (taxon_id VARCHAR, language VARCHAR, name VARCHAR);
@@ -61,7 +62,8 @@ names alone, and `observer_name` is filled only where the license asks for attri
 `deployment` is a camera trap's time at one place, which splits keep together.
 
 `photo`: `position` counts from 0, the observation's primary photo; `license` is one of `cc0`, `pd`,
-`cc-by`, `cc-by-nc`, `cc-by-sa`, `cc-by-nd`, `cc-by-nc-sa`, `cc-by-nc-nd`, or empty for others; if
+`cc-by`, `cc-by-nc`, `cc-by-sa`, `cc-by-nd`, `cc-by-nc-sa`, `cc-by-nc-nd`, or empty for others, and
+`license_text` is what the source says; if
 the image lies on this machine, `url` is its path and `file_name` its path in the source.
 
 `confusion`: a species and another that it is mistaken for, by name.

@@ -18,7 +18,9 @@ _CRYPTICBIO: Final = aliases(
     "taxon:taxon_id species:scientificName|scientific_name|species photo:photo_id license year "
     "month day kingdom phylum class order family genus vernacular:vernacularName|common_name "
     "lookalikes:crypticGroup date:eventDate|observed_on latitude:decimalLatitude|latitude "
-    "longitude:decimalLongitude|longitude url:url|photo_url|identifier"
+    "longitude:decimalLongitude|longitude url:url|photo_url|identifier "
+    "uncertainty:coordinateUncertaintyInMeters|public_positional_accuracy|positional_accuracy "
+    "withheld:informationWithheld generalized:dataGeneralizations"
 )
 _ONE_PHOTO_A_ROW: Final = r"""
 CREATE OR REPLACE TABLE staged_occurrence AS

@@ -21,6 +21,9 @@ SCHEMAS: Final[dict[str, dict[str, Any]]] = json.loads(
     (resources.files("curation") / "sources" / "camtrap-dp.json").read_text()
 )
 
+#: About a kilometer; finer ones are the precision of devices and files.
+_COARSE_DEGREES: Final = 0.01
+
 
 class _Package(NamedTuple):
     """What a package's description says."""
@@ -29,8 +32,10 @@ class _Package(NamedTuple):
     """The file of each table."""
     licenses: list[dict[str, str]]
     license: str | None
-    """The license of media, an address or a name."""
+    """The license of media, an address or a name, or all of several."""
     holder: str | None
+    blurred: str | None
+    """How locations were rounded, where that may hide them."""
     taxa: dict[str, dict[str, Any]]
     """By scientific name."""
 
@@ -61,7 +66,7 @@ def stage(
     for reason, count, example in connection.execute(_COUNTS).fetchall():
         refuse(connection, file=media, reason=reason, rows=count, example=example)
     connection.execute(_STAGE_MEDIA, {"license": package.license, "holder": package.holder})
-    connection.execute(_STAGE_OCCURRENCES)
+    connection.execute(_STAGE_OCCURRENCES, {"blurred": package.blurred})
     for table in ("seen", "raw_taxa", *(f"raw_{name}" for name in SCHEMAS)):
         connection.execute(f"DROP TABLE {table}")
     return package.files["observations"].name, media
@@ -82,9 +87,13 @@ def _describe(archive: Path) -> _Package:
         people = [one for one in given["contributors"] if one.get("role") == "rightsHolder"]
         holders = [one["title"] for one in people or given.get("sources") or []]
         licenses = given.get("licenses") or []
-        free = [one.get("path") or one.get("name") for one in licenses if one["scope"] == "media"]
+        terms = [one.get("path") or one.get("name") for one in licenses if one["scope"] == "media"]
         taxa = {one["scientificName"]: one for one in given["taxonomic"]}
-        return _Package(files, licenses, next(iter(free), None), ", ".join(holders) or None, taxa)
+        license = " / ".join(filter(None, terms)) or None
+        holder = ", ".join(holders) or None
+        precision = float(given.get("coordinatePrecision") or 0)
+        blurred = f"rounded to {precision:g} degrees" if precision >= _COARSE_DEGREES else None
+        return _Package(files, licenses, license, holder, blurred, taxa)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         what = f"it has no {error}" if isinstance(error, KeyError) else error
         raise CurationRefused(DESCRIPTOR, f"isn't a Camtrap DP's: {what}") from error
@@ -227,6 +236,7 @@ WITH one AS (
       FROM seen WHERE photo AND reason IS NULL GROUP BY event
 )
 SELECT one.* EXCLUDE (row), deployment AS observer, taxonRank AS rank,
+       $blurred::VARCHAR AS generalized,
        if(coalesce(rank, 'species') IN ('species', 'subspecies'), nullif(trim(regexp_extract(name,
            '^\p{{Lu}}[\p{{L}}-]+ (?:[×x] ?)?[\p{{Ll}}-]+(?: |$)')), ''), NULL) AS species,
        if(rank = 'subspecies', NULL, vernacular) AS vernacular,

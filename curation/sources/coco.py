@@ -20,11 +20,18 @@ SECTIONS: Final = {
         "licenses": "id name url",
         "annotations": "image_id category_id",
         "images": "id file_name width height license rights_holder date latitude longitude "
-        "location_uncertainty",
+        "location_uncertainty coordinates_obscured",
     }.items()
 }
 
 _JOIN: Final = f"""
+-- The address, or the name; both where they are of two licenses.
+CREATE OR REPLACE TABLE given AS
+SELECT id, CASE WHEN url IS NULL OR name IS NULL THEN coalesce(url, name)
+       WHEN license_code(name) IN ('', license_code(url)) THEN url
+       ELSE concat(name, ' ', url) END AS license
+  FROM raw_licenses;
+
 CREATE OR REPLACE TABLE labels AS
 SELECT image_id AS id, min(category_id) AS category_id FROM raw_annotations
  GROUP BY image_id HAVING count(DISTINCT category_id) = 1;
@@ -33,15 +40,16 @@ CREATE OR REPLACE TABLE staged_occurrence AS
 SELECT raw_images.id, c.name AS species, c.specific_epithet AS epithet, common_name AS vernacular,
        {", ".join(f"c.{quoted(rank)}" for rank in RANKS)}, date, latitude, longitude,
        location_uncertainty AS uncertainty, rights_holder AS holder,
-       coalesce(l.url, l.name) AS license
+       if(coordinates_obscured = 'true', 'obscured', NULL) AS generalized,
+       l.license
   FROM raw_images LEFT JOIN labels USING (id)
-  LEFT JOIN raw_categories c ON c.id = category_id LEFT JOIN raw_licenses l ON l.id = license
+  LEFT JOIN raw_categories c ON c.id = category_id LEFT JOIN given l ON l.id = raw_images.license
  ORDER BY raw_images.rowid;
 
 CREATE OR REPLACE TABLE staged_media AS
 SELECT raw_images.id AS photo, raw_images.id AS occurrence, file_name AS file, width, height,
-       rights_holder AS holder, coalesce(l.url, l.name) AS license
-  FROM raw_images LEFT JOIN raw_licenses l ON l.id = license ORDER BY raw_images.rowid;
+       rights_holder AS holder, l.license
+  FROM raw_images LEFT JOIN given l ON l.id = raw_images.license ORDER BY raw_images.rowid;
 """
 
 
@@ -70,7 +78,7 @@ def stage(connection: Connection, path: Path, unpacked: Path) -> tuple[str, str]
     if connection.execute("SELECT count(*) FROM raw_images").fetchone() == (0,):
         raise CurationRefused(path.name, "isn't JSON in COCO's layout: it has no images")
     connection.execute(_JOIN)
-    connection.execute("DROP TABLE labels")
+    connection.execute("DROP TABLE labels; DROP TABLE given")
     for section in SECTIONS:
         connection.execute(f"DROP TABLE raw_{section}")
     return path.name, path.name

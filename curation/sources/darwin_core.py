@@ -7,6 +7,7 @@ counted in `refused`, by reason.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from datetime import date
 from typing import Final
@@ -14,6 +15,8 @@ from typing import Final
 import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
+from core.licenses import CREATIVE_COMMONS, license_in
+from core.obscured import BLURRED_METERS, WITHHELD_WORDS
 from curation import tables
 from curation.sources.tabular import quoted
 
@@ -30,11 +33,32 @@ when the source read the row. Without a position, the order of the file counts."
 
 
 def define_functions(connection: Connection) -> None:
-    """Let SQL call `unescape_html`, which it does only for names with an `&`."""
+    """Let SQL call `unescape_html`, which it does only for names with an `&`, and `license_code`
+    and `license_url`, for distinct texts.
+    """
+    functions = {
+        "unescape_html": html.unescape,
+        "license_code": lambda text: license_in(text).code,
+        "license_url": _license_url,
+    }
     try:
-        connection.create_function("unescape_html", html.unescape, ["VARCHAR"], "VARCHAR")
-    except duckdb.NotImplementedException:  # it is there from an earlier source
+        for name, function in functions.items():
+            connection.create_function(name, function, ["VARCHAR"], "VARCHAR")
+    except duckdb.NotImplementedException:  # they are there from an earlier source
         return
+
+
+def _license_url(text: str) -> str:
+    """The address of a license, without a port; of an unknown one its text, if that is an
+    address.
+    """
+    license = license_in(text)
+    if license.code == "pd":
+        return f"{CREATIVE_COMMONS}/publicdomain/mark/1.0/"
+    if license.url:
+        # Without what follows the version.
+        return "/".join(license.url.split("/")[:6]) + "/"
+    return text if re.fullmatch(r"https?://\S+", text) else ""
 
 
 def store(connection: Connection, *, occurrences: str, media: str, as_of: date | None) -> None:
@@ -80,30 +104,11 @@ def _count_several(connection: Connection, media: str) -> None:
         tables.refuse(connection, file=media, reason=reason, rows=count, example=example)
 
 
-_LICENSES: Final = r"""
+_LICENSES: Final = """
 CREATE OR REPLACE TABLE licenses AS
-WITH given AS (
-    SELECT license AS raw, regexp_replace(lower(license), '[\s_/.:()-]+', '-', 'g') AS spelled
-      FROM (SELECT license FROM staged_occurrence UNION SELECT license FROM staged_media)
-     WHERE license IS NOT NULL
-), coded AS (
-    SELECT raw, replace(regexp_extract(spelled, '-(\d-\d)(-|$)', 1), '-', '.') AS version,
-           CASE WHEN contains(spelled, 'all-rights-reserved') THEN ''
-           WHEN regexp_matches(spelled, 'cc-?0\b|publicdomain-zero|public-domain-dedication')
-           THEN 'cc0' WHEN regexp_matches(spelled, '^pd(m|-|$)|public-?domain') THEN 'pd'
-           WHEN regexp_matches(spelled, '(cc|licenses|creative-?commons)-by\b|\battribution')
-           THEN 'cc-by' || if(regexp_matches(spelled, '-nc\b|non-?commercial'), '-nc', '')
-                || if(regexp_matches(spelled, '-nd\b|no-?deriv'), '-nd',
-                      if(regexp_matches(spelled, '-sa\b|share-?alike'), '-sa', ''))
-           ELSE '' END AS code
-      FROM given
-)
-SELECT raw, code, CASE WHEN code = 'cc0' THEN 'https://creativecommons.org/publicdomain/zero/1.0/'
-       WHEN code = 'pd' THEN 'https://creativecommons.org/publicdomain/mark/1.0/'
-       WHEN code <> '' AND version <> ''
-       THEN 'https://creativecommons.org/licenses/' || code[4:] || '/' || version || '/'
-       WHEN regexp_matches(raw, '^https?://\S+$') THEN raw ELSE '' END AS url
-  FROM coded;
+SELECT license AS raw, license_code(license) AS code, license_url(license) AS url
+  FROM (SELECT license FROM staged_occurrence UNION SELECT license FROM staged_media)
+ WHERE license IS NOT NULL;
 """
 
 # Without authors: "Rana temporaria Linnaeus, 1758", "Quercus × hispanica Lam.", "Aus bus de Vis".
@@ -181,10 +186,9 @@ SELECT d.* EXCLUDE (species, day, latitude, longitude, uncertainty, elevation, c
        if(placed, north, NULL) AS latitude, if(placed, east, NULL) AS longitude,
        if(placed AND radius >= 0, radius, NULL) AS uncertainty,
        if(height BETWEEN -12000 AND 9000, height, NULL) AS elevation,
-       -- iNaturalist blurs places to cells of 0.2 degrees, about 28 km.
-       generalized IS NOT NULL OR coalesce(radius BETWEEN 22000 AND 32000, false)
-           OR coalesce(regexp_matches(lower(withheld), 'coordinate|locat|localit|place|obscur'),
-                       false) AS obscured,
+       generalized IS NOT NULL
+           OR coalesce(radius BETWEEN {BLURRED_METERS[0]} AND {BLURRED_METERS[1]}, false)
+           OR coalesce(regexp_matches(lower(withheld), '{WITHHELD_WORDS}'), false) AS obscured,
        CASE WHEN d.id IS NULL THEN 'without an id'
             WHEN d.taxon_id IS NULL OR coalesce(clean, '') = '' THEN 'without a taxon'
             WHEN lower(presence) = 'absent' THEN 'an absence, not an observation'
@@ -210,6 +214,7 @@ WITH named AS (
       FROM staged_media s LEFT JOIN licenses l ON l.raw = s.license
 )
 SELECT n.row, n.photo_id, n.occurrence AS observation_id, n.code, n.license_url,
+       coalesce(given, '') AS license_text,
        TRY_CAST(n.position AS INTEGER) AS position, coalesce(n.url, '') AS url,
        coalesce(file, '') AS file_name,
        CASE WHEN format ILIKE 'image/%' THEN lower(format) WHEN coalesce(ending, '') = '' THEN ''
@@ -261,7 +266,7 @@ WITH placed AS (
       FROM clean_media SEMI JOIN several USING (observation_id) WHERE refusal IS NULL
 )
 SELECT photo_id, observation_id, coalesce(position, place, 0), media_type, url, file_name, code,
-       license_url, holder, width, height
+       license_url, license_text, holder, width, height
   FROM clean_media LEFT JOIN placed USING (row) WHERE refusal IS NULL;
 INSERT INTO observation
 WITH attributed AS (

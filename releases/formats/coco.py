@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from core.licenses import NOT_GIVEN, license_of
 from releases.formats.base import Files
-from releases.snapshot.licenses import NOT_GIVEN, license_of
 from releases.snapshot.snapshot import Snapshot
 
 _LINEAGE: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
+from core.licenses import license_of
 from releases.formats.writing import citation
-from releases.snapshot.licenses import license_of
 from releases.snapshot.snapshot import Snapshot
 
 CROISSANT_FILE: Final = "croissant.json"

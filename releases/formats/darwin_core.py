@@ -35,9 +35,9 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
+from core.licenses import license_of
 from releases.formats.base import Files
 from releases.formats.writing import csv_value
-from releases.snapshot.licenses import license_of
 from releases.snapshot.snapshot import Header, Snapshot, SnapshotImage
 
 DWC: Final = "http://rs.tdwg.org/dwc/terms/"

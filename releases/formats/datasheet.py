@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.licenses import UNKNOWN, License, license_of
 from labeling.judging.reliability import Reliability
 from labeling.judging.sources import JudgmentSource
 from releases.formats.base import Files
@@ -43,7 +44,6 @@ from releases.snapshot.figures import (
     release_reliability,
     seconds_by,
 )
-from releases.snapshot.licenses import UNKNOWN, License, license_of
 from releases.snapshot.release_certificate import (
     ReleaseCertificate,
     release_certificate,

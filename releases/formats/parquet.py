@@ -11,8 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.licenses import license_of
 from releases.formats.base import Files, ImageFiles
-from releases.snapshot.licenses import license_of
 from releases.snapshot.snapshot import ROWS_AT_A_TIME
 
 #: As recommended for data sets of images: 100 in a row group, files of about half a gigabyte.

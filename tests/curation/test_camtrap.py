@@ -143,6 +143,23 @@ def test_every_kind_of_medium_is_read_or_counted(connection: Connection, tmp_pat
     assert rows(connection, "FROM vernacular") == [("Vulpes vulpes", "en", "red fox")]
 
 
+def test_two_licenses_of_media_are_none_and_rounded_places_are_obscured(
+    connection: Connection, tmp_path: Path
+) -> None:
+    licenses = [
+        {"name": "CC-BY-4.0", "scope": "media"},
+        {"path": "https://creativecommons.org/publicdomain/zero/1.0/", "scope": "media"},
+    ]
+    rounded = {"licenses": licenses, "coordinatePrecision": 0.1}
+    read(
+        connection, kind="camtrap-dp", path=camtrap(tmp_path / "p", *EVERYTHING, PLACES, **rounded)
+    )
+    assert rows(connection, "SELECT DISTINCT license, license_text, obscured FROM photo "
+                "JOIN observation USING (observation_id)") == [
+        ("", "CC-BY-4.0 / https://creativecommons.org/publicdomain/zero/1.0/", True)
+    ]  # fmt: skip
+
+
 def test_blank_photos_and_photos_with_people_come_in_where_the_source_says_so(
     connection: Connection, tmp_path: Path
 ) -> None:

@@ -42,7 +42,7 @@ def fill(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     connection.begin()
     for table, line, values in (
         ("observation", "(?, ?, ?, '', ?, ?, ?, ?, ?, ?, NULL, '', ?, '')", observations),
-        ("photo", "(?, ?, ?, 'image/jpeg', 'http://x', '', ?, '', '', NULL, NULL)", photos),
+        ("photo", "(?, ?, ?, 'image/jpeg', 'http://x', '', ?, '', '', '', NULL, NULL)", photos),
     ):
         lines = ", ".join([line] * (len(values) // line.count("?")))
         connection.execute(f"INSERT INTO {table} VALUES {lines}", values)

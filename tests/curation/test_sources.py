@@ -1,4 +1,5 @@
 import datetime as dt
+import json
 import zipfile
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from core.line_stream import GROWTH_FREE
 from curation import tables
 from curation.sources import KINDS, read
+from curation.sources.darwin_core import define_functions, store
 from curation.tables import CurationRefused
 from tests.curation import archives
 
@@ -292,6 +294,62 @@ def test_crypticbio(connection, tmp_path):
         connection, "SELECT day, latitude FROM observation WHERE observation_id = '500'"
     ) == [(dt.date(2021, 5, 1), 52.5)]
     assert refusals(connection)["c.parquet", "date left out: no day"][0] == 1
+
+
+# A license in a source, its code and its address in the tables.
+CC = "https://creativecommons.org"
+LICENSES = [
+    ("CC_BY_NC_4_0", "cc-by-nc", f"{CC}/licenses/by-nc/4.0/"),
+    ("CC0_1_0", "cc0", f"{CC}/publicdomain/zero/1.0/"),
+    ("http://creativecommons.org/licenses/by/2.0/de/", "cc-by", f"{CC}/licenses/by/2.0/"),
+    ("creativecommons.org/licenses/by/4.0/legalcode", "cc-by", f"{CC}/licenses/by/4.0/"),
+    ("http://creativecommons.org/licenses/by-sa/", "cc-by-sa",
+     "http://creativecommons.org/licenses/by-sa/"),
+    ("cc-by-nc", "cc-by-nc", ""),
+    ("PDM", "pd", f"{CC}/publicdomain/mark/1.0/"),
+    ("http://example.org/terms", "", "http://example.org/terms"),
+    ("Usage permitted with attribution, not for commercial purposes", "", ""),
+    ("Copyright by the author, attribution needed", "", ""),
+    ("not in the public domain", "", ""),
+    ("CC BY-NC 4.0 (images), CC0 (data)", "", ""),
+    ("CC BY+NC", "cc-by-nc", ""),
+    ("Attribution", "", ""),
+]  # fmt: skip
+
+
+def test_a_license_is_known_only_where_it_stands_alone_and_the_text_is_kept(connection):
+    connection.execute(
+        "CREATE TABLE staged_occurrence AS SELECT 'one' AS id, 'Rana arvalis' AS species;"
+        "CREATE TABLE staged_media (photo TEXT, occurrence TEXT, url TEXT, license TEXT)"
+    )
+    for number, (text, *_) in enumerate(LICENSES):
+        values = [f"{number:02}", "one", f"https://example.org/{number}", text]
+        connection.execute("INSERT INTO staged_media VALUES (?, ?, ?, ?)", values)
+    define_functions(connection)
+    store(connection, occurrences="o", media="m", as_of=None)
+    assert rows(connection, "SELECT license_text, license, license_url FROM photo "
+                "ORDER BY photo_id") == LICENSES  # fmt: skip
+
+
+def test_names_and_addresses_of_two_licenses_are_none(connection, tmp_path):
+    licenses = [
+        {"id": 1, "name": "CC BY", "url": f"{CC}/licenses/by/4.0/"},
+        {"id": 2, "name": "CC BY-NC", "url": f"{CC}/licenses/by/4.0/"},
+    ]
+    path = tmp_path / "train.json"
+    path.write_text(json.dumps({
+        "categories": [{"id": 0, "name": "Rana arvalis"}], "licenses": licenses,
+        "images": [{"id": one["id"], "file_name": "a.jpg", "license": one["id"],
+                    "latitude": 1.5, "longitude": 2, "coordinates_obscured": one["id"] == 1}
+                   for one in licenses],
+        "annotations": [{"id": i, "image_id": i, "category_id": 0} for i in (1, 2)],
+    }))  # fmt: skip
+    read(connection, kind="coco", path=path)
+    assert rows(connection, "SELECT license, license_url, license_text, obscured FROM photo "
+                "JOIN observation USING (observation_id) ORDER BY photo_id") == [
+        ("cc-by", f"{CC}/licenses/by/4.0/", f"{CC}/licenses/by/4.0/", True),
+        ("", "", f"CC BY-NC {CC}/licenses/by/4.0/", False),
+    ]  # fmt: skip
 
 
 def test_coco(connection, tmp_path):

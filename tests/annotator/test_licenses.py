@@ -2,7 +2,7 @@
 
 import pytest
 
-from releases.snapshot.licenses import license_of
+from core.licenses import license_in, license_of
 
 pytestmark = pytest.mark.pure
 
@@ -91,3 +91,71 @@ def test_the_address_of_a_license():
         f"{CC}/licenses/by/2.0/de/"
     )
     assert license_of("CC BY-NC", "").url == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        # GBIF, the Integrated Publishing Toolkit, Camtrap DP
+        ("CC_BY_NC_4_0", "cc-by-nc"),
+        ("CC0_1_0", "cc0"),
+        ("HTTP://creativecommons.org/licenses/BY-NC/4.0/legalcode", "cc-by-nc"),
+        ("www.creativecommons.org/licenses/by-sa/2.0/uk/", "cc-by-sa"),
+        ("This work is licensed under a Creative Commons Attribution Non Commercial (CC-BY-NC) "
+         "4.0 License.", "cc-by-nc"),
+        ("Public Domain (CC0 1.0)", "cc0"),
+        ("CC0 1.0 Universal (CC0 1.0) Public Domain Dedication", "cc0"),
+        ("https://spdx.org/licenses/CC-BY-4.0.html", "cc-by"),
+        ("CC-BY-NC-SA 4.0 (Int)", "cc-by-nc-sa"),
+        # iNaturalist, Flickr
+        ("(c) Jo Doe, some rights reserved (CC BY-NC), uploaded by Jo Doe", "cc-by-nc"),
+        ("Attribution-NonCommercial-NoDerivs License", "cc-by-nc-nd"),
+        # Wikimedia
+        ("cc-by-sa-3.0-de", "cc-by-sa"),
+        ("cc-by-sa-3.0,2.5,2.0,1.0", "cc-by-sa"),
+        ("CC-BY-SA-3.0-migrated", "cc-by-sa"),
+        ("PD-old-100", "pd"),
+        # BOLD
+        ("CreativeCommons – Attribution Non-Commercial No Derivatives (by-nc-nd)",
+         "cc-by-nc-nd"),
+        # A name and its code or address; any dash
+        ("Attribution 4.0 International (CC BY 4.0)", "cc-by"),
+        ("CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)", "cc-by"),
+        ("CC BY‑NC 4.0", "cc-by-nc"),
+        ("CC BY 2.0 NC", "cc-by-nc"),
+        # Of two the terms of both
+        ("CC BY+NC", "cc-by-nc"),
+        ("CC BY / CC BY-NC", "cc-by-nc"),
+        ("CC BY-NC; CC BY-ND", "cc-by-nc-nd"),
+        # None
+        ("", ""),
+        ("Attribution", ""),
+        ("Usage permitted with attribution, not for commercial purposes", ""),
+        ("Copyright by the author, attribution needed", ""),
+        ("not in the public domain", ""),
+        ("public domain in the US", ""),
+        ("CC0 for data, CC BY-NC for images", ""),
+        ("CC BY-NC 4.0 (images), CC0 (data)", ""),
+        ("https://creativecommons.org/licenses/by/4.0/ (texts only)", ""),
+        ("http://creativecommons.org/licenses/by/4.0/ "
+         "http://creativecommons.org/licenses/by-nc/4.0/", ""),
+        ("CC BY: https://creativecommons.org/licenses/by-nc/4.0/", ""),
+        ("No commercial use; CC BY", ""),
+        ("Not CC-BY", ""),
+        ("Attribution; no commercial use", ""),
+        ("public domain dedication pending", ""),
+        ("(c) Jo, not for commercial use, some rights reserved (CC BY)", ""),
+        ("This work is not licensed under CC BY", ""),
+        ("keine CC-BY-Lizenz", ""),
+        ("CC BY, nicht kommerziell", ""),
+        ("CC BY sauf usage commercial", ""),
+        ("no está en dominio público", ""),
+        ("CC BY or CC0", ""),
+        ("CC BY-NC-SA or CC BY-NC-ND", ""),
+        ("CC BY 3.0 no", ""),
+        ("http://example.org/creativecommons.org/licenses/by/4.0/", ""),
+        ("No known copyright restrictions", ""),
+    ],
+)  # fmt: skip
+def test_a_text_is_a_license_where_it_stands_alone(text, code):
+    assert license_in(text).code == code

@@ -6,6 +6,9 @@ domain mark, and the statement that all rights are reserved, in the spellings th
 (CC BY-NC)", "http://creativecommons.org/licenses/by-nc/4.0/legalcode". A text is only known if all
 of its words are: "CC BY, but ask me first" is not. What isn't known allows nothing.
 
+`license_of` reads what images have stored, and the files of releases depend on it byte for byte;
+`license_in` reads a source's own text, in the further spellings that archives have.
+
 Source: creativecommons.org/share-your-work/cclicenses and the deeds of each license.
 """
 
@@ -16,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+CREATIVE_COMMONS: Final = "https://creativecommons.org"
 ATTRIBUTION: Final = "name the rights holder and the licence"
 NON_COMMERCIAL: Final = "no commercial use"
 SHARE_ALIKE: Final = "pass on changed copies under the same licence"
@@ -68,6 +72,37 @@ _ADDRESS: Final = re.compile(
     r"(?P<terms>[a-z-]+)(?:/(?P<version>[0-9.]+))?(?P<port>/[a-z]{2,3}(?:-[a-z]{2,3})?)?"
     r"(?:/?(?:legalcode|deed|rdf)?(?:[.-][a-z_-]+)?)?/?"
 )
+_DASHES: Final = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"))
+_EDGES: Final = " .,;\"'\u201c\u201d\u201e[]<>"
+_ANY_ADDRESS: Final = re.compile(
+    r"(?:(?:https?:)?//|\b(?:www\.)?creativecommons\.org/)[^\s<>()\"',;]+"
+)
+_SPDX: Final = re.compile(r"(?:https?:)?//(?:www\.)?spdx\.org/licenses/([a-z0-9.-]+?)(?:\.html)?/?")
+_PORTS: Final = (
+    "a[muretz]|b[egr]|c[halnorz]|d[ek]|e[cegs]|fi|fr|g[ert]|h[kru]|i[elnt]|igo|jp|kr|lu|m[kxty]|"
+    "n[lz]|p[ehlrt]|r[os]|s[egi]|scotland|t[hw]|u[gks]|v[en]|za"
+)
+#: Spellings of archives, and what `license_of` knows for them: GBIF's codes, BOLD's names, GBIF's
+#: sentence, ports (which there are up to version 3.0), Wikimedia's codes, iNaturalist's credits.
+_SPELLINGS: Final = tuple(
+    (re.compile(pattern), known)
+    for pattern, known in (
+        (r"(?<![a-z\d])([1-4])[_-]([05])(?!\d)", r"\1.\2"),
+        (r"creativecommons", "creative commons"),
+        (r"^this (?:work|image|photo|photograph) is (?=licen[cs]ed under )", ""),
+        (rf"(?<=[1-3]\.[05])[ _-]\(?(?:{_PORTS})\)?$", ""),
+        (r"[ _-]\(?int\)?$", ""),
+        (r"(?<=[a-z\d])-(?:all|migrated)$", ""),
+        (r"^pd-(?:self|user|author|old(?:-\d+)*|usgov(?:-\w+)*)$", "pd"),
+        (r"(?<=\)),? uploaded by [^,;()]+$", ""),
+    )
+)
+_ONE_VERSION: Final = re.compile(r"(?<![\w.])v?([1-4]\.[05])(?![\w.])")
+#: Between "©" and "some rights reserved" there is a name, not a condition.
+_CONDITION: Final = re.compile(
+    r"(?:©|\(c\)|copyright).*\b(?:commercial\w*|permission|only|except|not|without|nc|nd)\b.*"
+    r"\brights reserved"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +119,17 @@ class License:
     """The obligations of those who pass copies on, in words."""
     refusal: str = ""
     """Why copies may not be passed on; empty where they may."""
+
+    @property
+    def code(self) -> str:
+        """Its code without a version: "cc0", "pd", "cc-by-nc"; empty where copies may not be passed
+        on.
+        """
+        if self.refusal:
+            return ""
+        if self == PUBLIC_DOMAIN:
+            return "pd"
+        return "-".join(self.name.lower().split(" ")[:2]) if self.obligations else "cc0"
 
 
 PUBLIC_DOMAIN: Final = License("Public domain", "", True)
@@ -122,6 +168,43 @@ def license_of(license: str, url: str) -> License:
     return by_address if same_terms else CONTRADICTION
 
 
+@lru_cache(maxsize=4096)
+def license_in(text: str) -> License:
+    """The license that a source's own text is: a code, a name, an address, or a name with its
+    address, standing alone.
+
+    All else is unknown and allows nothing, a bare "attribution" too. Two licenses in one text are
+    the one with the terms of both, if there is one, or unknown.
+    """
+    plain = _normalized(text.translate(_DASHES)).strip(_EDGES)
+    addresses = _ANY_ADDRESS.findall(plain)
+    name = " ".join(_ANY_ADDRESS.sub(" ", plain).split()).strip(f"{_EDGES}():-")
+    if not addresses:
+        return _given_name(plain)
+    found = [_given_address(address) for address in addresses]
+    if name:
+        found.append(_given_name(name))
+    return found[0] if len({one.code for one in found}) == 1 else UNKNOWN
+
+
+def _given_address(address: str) -> License:
+    address = address.rstrip(".")
+    named = _SPDX.fullmatch(address)
+    return license_of(named[1], "") if named else license_of("", address)
+
+
+def _given_name(name: str) -> License:
+    if name == "attribution" or _CONDITION.match(name):
+        return UNKNOWN
+    for spelling, known in _SPELLINGS:
+        name = spelling.sub(known, name)
+    versions = _ONE_VERSION.findall(name)
+    if len(versions) > 1:
+        kept = iter(versions[:1] if len(set(versions)) == 1 else ())
+        name = _ONE_VERSION.sub(lambda _: next(kept, " "), name)
+    return license_of(name, "")
+
+
 def _normalized(text: str) -> str:
     return " ".join(text.casefold().split())
 
@@ -133,14 +216,14 @@ def _creative_commons(terms: frozenset[str], version: str, port: str = "") -> Li
     short = "-".join(ordered)
     return License(
         name=f"CC {short.upper()} {version}".rstrip(),
-        url=f"https://creativecommons.org/licenses/{short}/{version}{port}/" if version else "",
+        url=f"{CREATIVE_COMMONS}/licenses/{short}/{version}{port}/" if version else "",
         may_redistribute=True,
         obligations=tuple(_OBLIGATIONS[term] for term in ordered),
     )
 
 
 def _zero(version: str) -> License:
-    url = "https://creativecommons.org/publicdomain/zero/1.0/"
+    url = f"{CREATIVE_COMMONS}/publicdomain/zero/1.0/"
     return License(f"CC0 {version}".rstrip(), url, True)
 
 
