@@ -48,6 +48,9 @@ class JudgedImageSerializer(ImageBriefSerializer):
     location_uncertainty = serializers.FloatField(
         source="image.location_uncertainty", allow_null=True, help_text="meters"
     )
+    coordinates_obscured = serializers.BooleanField(
+        source="image.coordinates_obscured", help_text="whether the source may have blurred them"
+    )
     observed_at = serializers.DateTimeField(source="image.observed_at", allow_null=True)
     license = serializers.CharField(source="image.license", help_text="empty where unknown")
     rights_holder = serializers.CharField(source="image.rights_holder")

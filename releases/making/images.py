@@ -18,7 +18,7 @@ from django.db.models.expressions import RawSQL
 from core.sql import copy, fetch_all
 from releases.snapshot.snapshot import SnapshotImage
 from retrieval.corpus.models import Image, SpeciesName
-from retrieval.corpus.places import rounded_place
+from retrieval.corpus.places import rounded_place, shown_uncertainty
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import has_open_flag
 from retrieval.images.files import ImageGone, ImageRef, RootUnavailable, public_bytes
@@ -34,6 +34,7 @@ _COLUMNS: Final = (
     "species__order", "species__family", "species__genus", "species__iconic_group", "license",
     "license_url", "rights_holder", "observed_at", "latitude", "longitude", "location_uncertainty",
     "root__location", "no_organism", "species__conservation_status", "elevation",
+    "coordinates_obscured",
 )  # fmt: skip
 #: A bucket that everybody may read, and where the web has its files.
 _INATURALIST: Final = "s3://inaturalist-open-data"
@@ -133,10 +134,12 @@ def _images(rows: list[tuple[Any, ...]], names: dict[int, str]) -> Iterator[Snap
         image_id, dataset, source_id, file_name, sha256, width, height, species_id,
         scientific_name, kingdom, phylum, class_name, order, family, genus, iconic_group,
         license_code, license_url, rights_holder, observed_at, latitude, longitude, uncertainty,
-        location, no_organism, status, elevation,
+        location, no_organism, status, elevation, obscured,
     ) in rows:  # fmt: skip
         degrees = settings.ROUNDED_PLACES.get(status)
-        if degrees is not None and latitude is not None and longitude is not None:
+        placed = latitude is not None and longitude is not None
+        uncertainty = shown_uncertainty(uncertainty, obscured=obscured and placed)
+        if degrees is not None and placed:
             latitude, longitude, uncertainty = rounded_place(
                 latitude, longitude, uncertainty, degrees=degrees
             )

@@ -248,6 +248,14 @@ class Image(models.Model):
         return hashlib.sha256(location.encode()).hexdigest()[:8]
 
     @property
+    def license_words(self) -> str:
+        """The source's text of the license where it says something else than `license` and
+        `license_url` do; else empty.
+        """
+        known = (self.license, self.license_url)
+        return "" if self.license_text in known else self.license_text
+
+    @property
     def url(self) -> str:
         """Address of the image for display, upright RGB; changes with the version. Signed."""
         return signed(f"/images/{self.id}/{self.version}.jpg")

@@ -13,6 +13,8 @@ from retrieval.corpus.models import Image, Species
 
 #: Meters from the middle to a corner of a cell of 1° at the equator, where cells are largest.
 _HALF_DIAGONAL: Final = 78_800
+#: Meters from corner to corner of a cell of 0.2° at the equator: iNaturalist blurs within such.
+_OBSCURED_METERS: Final = 31_500
 
 
 def species_without_places(user: Any) -> list[int]:
@@ -37,6 +39,13 @@ def rounded_place(
 
     covering = max(uncertainty or 0.0, round(_HALF_DIAGONAL * degrees))
     return middle(latitude, 90.0), middle(longitude, 180.0), covering
+
+
+def shown_uncertainty(uncertainty: float | None, *, obscured: bool) -> float | None:
+    """Return the uncertainty in meters with which a location is passed on: one that may be obscured
+    isn't taken for exact.
+    """
+    return max(uncertainty or 0.0, _OBSCURED_METERS) if obscured else uncertainty
 
 
 def hide_places(images: Iterable[Image], user: Any) -> None:

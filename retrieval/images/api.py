@@ -30,6 +30,11 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
     thumbnail_url = serializers.CharField(read_only=True)
     source_id = serializers.SerializerMethodField()
     file_name = serializers.SerializerMethodField()
+    license_text = serializers.CharField(
+        source="license_words",
+        read_only=True,
+        help_text="in the source's words, where they differ from `license` and `license_url`",
+    )
 
     class Meta:
         model = Image
@@ -53,6 +58,7 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
             "elevation",
             "license",
             "license_url",
+            "license_text",
             "rights_holder",
             "observer",
         )

@@ -69,8 +69,9 @@ def _map_of(image: Image) -> str:
     """The image's place on a map of the world; empty where it isn't known or not shown."""
     if image.latitude is None or image.longitude is None:
         return ""
+    about = "About where" if image.coordinates_obscured else "Where"
     return place_dot(
-        image.latitude, image.longitude, label=f"Where image {image.pk} was photographed"
+        image.latitude, image.longitude, label=f"{about} image {image.pk} was photographed"
     )
 
 

@@ -15,6 +15,7 @@ from core.text import has_controls
 from retrieval.importing import fields
 from retrieval.importing.coco_index import NO_CATEGORY, NO_KEY, NOT_ANNOTATED, CocoIndex
 from retrieval.importing.json_lists import JsonLists
+from retrieval.importing.locations import location_of, unread
 from retrieval.importing.records import (
     ImageRecord,
     ImportRefused,
@@ -25,10 +26,15 @@ from retrieval.importing.records import (
 from retrieval.importing.species_names import iconic_group, species_from_folder
 
 MAX_TEXT_ID: Final = 500
+
 # Ids are sent as JSON numbers: browsers round larger ones.
 MAX_IMAGE_ID: Final = 2**53 - 1
 _LISTS: Final = ("categories", "licenses", "images", "annotations")
 _BLOCK: Final = 1000
+_DATES: Final = (
+    "date", "date_captured", "observed_on", "observed_at", "time_observed_at", "eventDate",
+    "datetime",
+)  # fmt: skip
 _RANKS: Final = {
     "kingdom": "kingdom",
     "phylum": "phylum",
@@ -38,6 +44,20 @@ _RANKS: Final = {
     "genus": "genus",
     "specific_epithet": "specific_epithet",
 }
+#: The keys of the items of each list that are read.
+_READ: Final = {
+    "categories": (
+        "id", "name", *_RANKS, "lookalike_group", "conservation_status", "common_name",
+        "vernacular_names", "image_dir_name", "supercategory",
+    ),
+    "licenses": ("id", "name", "url", "license_text"),
+    "images": (
+        "id", "file_name", "width", "height", "license", "license_url", "license_text",
+        "rights_holder", *_DATES, "elevation", "observer",
+    ),
+    "annotations": ("id", "image_id", "category_id"),
+}  # fmt: skip
+_MOST_KEYS: Final = 1000
 
 
 class CocoSource:
@@ -58,7 +78,8 @@ class CocoSource:
         self.root = path.parent
         self._refuse_record = refuse
         self._progress = progress
-        self._licenses: dict[Any, tuple[str, str]] = {}
+        self._licenses: dict[Any, tuple[str, str, str]] = {}
+        self._keys: dict[str, set[str]] = {name: set() for name in _LISTS}
         self._species: dict[int, SpeciesRecord] = {}
         self._category_numbers: dict[Any, int] = {}
         self._category_ids: list[Any] = []
@@ -73,6 +94,15 @@ class CocoSource:
             record = f"annotation {own_id}" if own_id >= 0 else "annotation"
             shown = self._shown_key(key)
             self._refuse(record, RecordRefused("image_id", f"there is no image {shown}"))
+
+    @property
+    def unused(self) -> list[str]:
+        """The keys that aren't read, such as `coco_url` of images and `annotations: bbox`."""
+        return [
+            key if name == "images" else f"{name}: {key}"
+            for name in ("images", "categories", "licenses", "annotations")
+            for key in unread(sorted(self._keys[name]), _READ[name])
+        ]
 
     @property
     def highest_id(self) -> int:
@@ -150,8 +180,12 @@ class CocoSource:
         self._on_bytes(2 * self._version[0] - self._done)
 
     def _items(self, name: str) -> Iterator[tuple[int, Any]]:
-        """Yield (position from 1, item) of a list."""
-        return enumerate(self._lists.items(name, self._on_bytes), start=1)
+        """Yield (position from 1, item) of a list, and remember the items' keys."""
+        keys = self._keys[name]
+        for position, item in enumerate(self._lists.items(name, self._on_bytes), start=1):
+            if isinstance(item, dict) and len(keys) < _MOST_KEYS and not item.keys() <= keys:
+                keys.update(item)
+            yield position, item
 
     def _on_bytes(self, count: int) -> None:
         """Report progress: the file is gone through to find its lists, then they are read."""
@@ -214,8 +248,10 @@ class CocoSource:
         self._species[number] = replace(species, iconic_group=group)
 
     def _read_license(self, item: dict[str, Any]) -> None:
-        name = fields.text(item, "name", limit=200)
-        self._licenses[_scalar(item.get("id"), "id")] = name, fields.text(item, "url", limit=500)
+        license_id = _scalar(item.get("id"), "id")
+        record = f"license {license_id}"
+        optional = fields.OptionalFields(item, str(self.path), record, self._refuse_record)
+        self._licenses[license_id] = optional.license("name", "url")
 
     def _read_annotation(self, item: dict[str, Any]) -> None:
         image = self._image_key(item.get("image_id"), "image_id")
@@ -237,11 +273,12 @@ class CocoSource:
             )
         record = f"image {item['id']}"
         optional = fields.OptionalFields(item, str(self.path), record, self._refuse_record)
-        license_name = license_url = ""
+        license_name = license_url = license_text = ""
         try:
-            license_name, license_url = self._license_of(item)
+            license_name, license_url, license_text = self._license_of(item, optional)
         except RecordRefused as error:
             optional.leave_out(error)
+        location = location_of(optional)
         name = self._names.get(number)
         return ImageRecord(
             self._shown_key(key),
@@ -252,23 +289,34 @@ class CocoSource:
             license_name,
             license_url,
             optional.text("rights_holder", limit=500),
-            optional.moment("date", "date_captured"),
-            *optional.place(),
-            optional.number("location_uncertainty", low=0, high=fields.FARTHEST),
+            optional.moment(*_DATES),
+            location.latitude,
+            location.longitude,
+            location.uncertainty,
             optional.size("width"),
             optional.size("height"),
-            fields.truth(item, "coordinates_obscured"),
+            location.obscured,
             optional.number("elevation", low=-12_000, high=9_000),
             optional.text("observer", limit=200),
+            license_text,
         )
 
-    def _license_of(self, item: dict[str, Any]) -> tuple[str, str]:
+    def _license_of(
+        self, item: dict[str, Any], optional: fields.OptionalFields
+    ) -> tuple[str, str, str]:
+        """Name, address and text of an image's license: that of its number in the list, or where
+        the file has no list, what the image itself says.
+        """
         license_id = item.get("license")
+        if not self._licenses and isinstance(license_id, str | None):
+            return optional.license()
         if license_id is None or not self._licenses:
-            return "", ""
+            return "", "", ""
         if _scalar(license_id, "license") not in self._licenses:
             raise RecordRefused("license", f"is no license of the file: {fields.shown(license_id)}")
-        return self._licenses[license_id]
+        name, url, text = self._licenses[license_id]
+        own = optional.text("license_text", limit=fields.LONGEST_TEXT)
+        return name, url, own[: fields.LICENSE_TEXT] or text
 
     def _species_of(self, key: int) -> str:
         """Return the species of an image's annotations, which must be the same."""

@@ -21,6 +21,9 @@ _LATEST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 _LARGE: Final = 2.0**53
 FARTHEST: Final = 20_040_000
 """The largest distance of two places on Earth in meters: no location is less certain."""
+LICENSE_TEXT: Final = 2000
+"""The letters that are kept of a license in the source's words."""
+LONGEST_TEXT: Final = 1_000_000
 # The largest number of the database's columns of pixels.
 _LARGEST_SIDE: Final = 2**31 - 1
 
@@ -50,14 +53,6 @@ class OptionalFields:
             self.leave_out(error)
             return None
 
-    def place(self) -> tuple[float | None, float | None]:
-        """Latitude and longitude, both or neither."""
-        latitude = self.number("latitude", low=-90, high=90)
-        longitude = self.number("longitude", low=-180, high=180)
-        if latitude is None or longitude is None:
-            return None, None
-        return latitude, longitude
-
     def text(self, name: str, *, limit: int) -> str:
         """As `fields.text`."""
         try:
@@ -65,6 +60,25 @@ class OptionalFields:
         except RecordRefused as error:
             self.leave_out(error)
             return ""
+
+    def license(
+        self, name_field: str = "license", url_field: str = "license_url"
+    ) -> tuple[str, str, str]:
+        """Name and address of the license, and its text in the source's own words: `license_text`,
+        or else what the others hold. A name or an address that is too long is kept in the text
+        alone, so that nobody relies on a part of it.
+        """
+        name, address, own = (
+            self.text(field, limit=LONGEST_TEXT)
+            for field in (name_field, url_field, "license_text")
+        )
+        text = own or name or address
+        for field, value, limit in ((name_field, name, 200), (url_field, address, 500)):
+            if len(value) > limit:
+                reason = f"has {len(value)} letters, so it is kept as a text and is no license"
+                self.leave_out(RecordRefused(field, reason))
+                return "", "", (own or f"{name} {address}".strip())[:LICENSE_TEXT]
+        return name, address, text[:LICENSE_TEXT]
 
     def size(self, name: str) -> int | None:
         """As `fields.size`."""
@@ -131,14 +145,6 @@ def number(
         bounds = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:.12g}"
         raise RecordRefused(field, f"must be {bounds}, not {shown(value)}")
     return result
-
-
-def truth(item: Mapping[str, Any], field: str) -> bool:
-    """Return true or false; an absent or null value is false."""
-    value = item.get(field)
-    if value is None or isinstance(value, bool):
-        return bool(value)
-    raise RecordRefused(field, f"must be true or false, not {shown(value)}")
 
 
 def size(item: Mapping[str, Any], field: str) -> int | None:

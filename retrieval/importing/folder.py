@@ -38,6 +38,7 @@ class FolderSource:
         self, root: Path, refuse: Callable[[Refusal], None], choices: ImportChoices
     ) -> None:
         self.root = root
+        self.unused: list[str] = []
         self._choices = choices
         self._folders: list[tuple[Path, SpeciesRecord]] = []
         self._refuse = refuse

@@ -65,6 +65,8 @@ class ImportReport:
     copies: int = 0
     """Of the images that were read, those whose file another data set has too, byte for byte."""
     refused: list[Refusal] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+    """Columns of the source that it didn't read."""
 
     def refuse(self, refusal: Refusal) -> None:
         """Count a refused record, a field that is left out, or a name in another form."""
@@ -131,7 +133,7 @@ def look_through(
     report = ImportReport(dataset="")
     refusals = _Refusals(report, None)
     source = open_source(path, refusals.take, choices)
-    report.dataset = source.default_dataset()
+    report.dataset, report.unused = source.default_dataset(), source.unused
 
     def batches() -> Iterator[Batch]:
         for batch in images_read(
@@ -163,6 +165,10 @@ class Source(Protocol):
     root: Path
 
     @property
+    def unused(self) -> list[str]:
+        """The names of the columns, or of keys of a COCO file, that it doesn't read."""
+
+    @property
     def highest_id(self) -> int:
         """The highest preferred id of an image, or -1."""
 
@@ -186,6 +192,7 @@ class _ListedSource:
     root: Path
     records: list[ImageRecord]
     dataset: str
+    unused: list[str] = field(default_factory=list)
 
     @property
     def highest_id(self) -> int:
@@ -231,7 +238,7 @@ def _import(
     report = ImportReport(dataset="")
     refusals = _Refusals(report, on_refusal)
     source = open_source(refusals.take)
-    report.dataset = dataset or source.default_dataset()
+    report.dataset, report.unused = dataset or source.default_dataset(), source.unused
     if len(report.dataset) > 100:
         raise ImportRefused(
             str(source.root),

@@ -9,6 +9,7 @@ from typing import Final
 from core.csv_rows import RowError, csv_rows
 from retrieval.importing import fields
 from retrieval.importing.choices import ImportChoices
+from retrieval.importing.locations import location_of, unread
 from retrieval.importing.records import (
     ImageRecord,
     ImportRefused,
@@ -21,7 +22,7 @@ from retrieval.importing.species_names import species_from_folder
 REQUIRED: Final = ("file_name", "scientific_name")
 OPTIONAL: Final = (
     "common_name", "date", "latitude", "longitude", "location_uncertainty", "elevation", "license",
-    "license_url", "rights_holder", "observer",
+    "license_url", "license_text", "rights_holder", "observer",
 )  # fmt: skip
 _NUMBERS: Final = ("latitude", "longitude", "location_uncertainty", "elevation")
 
@@ -43,8 +44,11 @@ class TableSource:
         self._refuse = refuse
         self._species: dict[str, SpeciesRecord] = {}
         self._count = 0
+        self.unused: list[str] = []
         errors: list[RowError] = []
         for _, row in self._rows(errors):
+            if self._count == 0:
+                self.unused = unread(row, (*REQUIRED, *OPTIONAL))
             self._count += 1
             try:
                 self._species_read(row)
@@ -110,22 +114,23 @@ class TableSource:
     def _image(self, row: Mapping[str, str], record: str) -> ImageRecord:
         numbers = {name: _number(row.get(name, "").strip()) for name in _NUMBERS}
         optional = fields.OptionalFields({**row, **numbers}, str(self.path), record, self._refuse)
-        latitude, longitude = optional.place()
+        location = location_of(optional)
+        license, license_url, license_text = optional.license()
         return ImageRecord(
             source_id=fields.text(row, "file_name", limit=500, required=True),
             preferred_id=None,
             file_name=fields.path(row, "file_name"),
             record=record,
             scientific_name=self._species_read(row),
-            license=optional.text("license", limit=200),
-            license_url=optional.text("license_url", limit=500),
+            license=license,
+            license_url=license_url,
+            license_text=license_text,
             rights_holder=optional.text("rights_holder", limit=500),
             observed_at=optional.moment("date"),
-            latitude=latitude,
-            longitude=longitude,
-            location_uncertainty=optional.number(
-                "location_uncertainty", low=0, high=fields.FARTHEST
-            ),
+            latitude=location.latitude,
+            longitude=location.longitude,
+            location_uncertainty=location.uncertainty,
+            coordinates_obscured=location.obscured,
             elevation=optional.number("elevation", low=-12_000, high=9_000),
             observer=optional.text("observer", limit=200),
         )

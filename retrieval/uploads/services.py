@@ -36,6 +36,7 @@ from core.jobs.services import job_advance, job_create, job_item_error
 from core.locks import lock_key, transaction_lock
 from core.outages import free_bytes
 from core.templatetags.coordinates import latitude, longitude
+from core.text import printable
 from core.unpacking import Bounds, Progress, UnpackRefused, unpack_zip
 from retrieval.corpus.models import Image
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
@@ -45,6 +46,7 @@ from retrieval.importing.records import ImageRecord, ImportRefused, Refusal
 from retrieval.importing.services import (
     BEING_REMOVED,
     MOST_REFUSALS,
+    ImportReport,
     import_images,
     look_through,
     removal_goes_on,
@@ -271,6 +273,7 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
         "refused_count": report.refused_count,
         "left_out_count": report.left_out_count,
         "renamed_count": report.renamed_count,
+        "unused": unused_shown(report),
         "refused": [
             {
                 "record": _record(refusal, folder),
@@ -280,6 +283,11 @@ def _preview(folder: Path, choices: ImportChoices, progress: Progress) -> dict[s
             for refusal in report.refused[:MOST_SHOWN]
         ],
     }
+
+
+def unused_shown(report: ImportReport) -> list[str]:
+    """The first MOST_SHOWN columns that an import didn't use, each of at most 100 characters."""
+    return [printable(name)[:100] for name in report.unused[:MOST_SHOWN]]
 
 
 def _sampled(record: ImageRecord) -> dict[str, Any]:
@@ -292,7 +300,8 @@ def _sampled(record: ImageRecord) -> dict[str, Any]:
         "species": record.scientific_name,
         "date": date_format(record.observed_at, "j M Y") if record.observed_at else "",
         "place": location,
-        "license": record.license,
+        "license": record.license or record.license_text,
+        "obscured": record.coordinates_obscured,
     }
 
 
@@ -409,6 +418,7 @@ def import_step(job: Job, deadline: float) -> bool:
             "left_out": report.left_out_count,
             "renamed": report.renamed_count,
             "copies": report.copies,
+            **({"unused": unused} if (unused := unused_shown(report)) else {}),
         },
     )
     _remove(folder)

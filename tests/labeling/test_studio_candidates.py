@@ -51,6 +51,7 @@ def test_everything_that_is_told_of_a_candidate(toy_model, open_query, annotator
         "latitude": 1.5,
         "longitude": -2.5,
         "location_uncertainty": None,
+        "coordinates_obscured": False,
         "observed_at": None,
         "license": "cc-by",
         "rights_holder": "(c) Some Body",

@@ -176,7 +176,6 @@ BAD_FIELDS = [
     ({"latitude": "north"}, "must be a number"),
     ({"latitude": True}, "must be a number"),
     ({"location_uncertainty": 1e40}, "from 0 to 20040000, not 1e+40"),
-    ({"coordinates_obscured": 1}, "must be true or false, not 1"),
     ({"elevation": 9001}, "from -12000 to 9000"),
     ({"observer": 17}, "must be text, not 17"),
     ({"date": "yesterday"}, "must be a date"),

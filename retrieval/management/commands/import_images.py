@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 
 from core.commands import ServiceCommand
 from core.commands.progress import Progress
+from core.text import printable
 from retrieval.corpus.models import ImageRoot
 from retrieval.images.roots import image_root_get_or_create
 from retrieval.importing.records import Refusal
@@ -78,6 +79,8 @@ class Command(ServiceCommand):
             + (f", {report.renamed_count} names of files matched" if report.renamed_count else "")
             + (f"; other data sets have {report.copies} of the files" if report.copies else "")
         )
+        if report.unused:
+            self.stdout.write(printable(f"not used: {', '.join(report.unused)}"))
         if report.refused_count:
             raise CommandError(f"{report.refused_count} refused; each is listed above.")
 

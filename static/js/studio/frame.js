@@ -142,11 +142,11 @@ export function mount(studio) {
   mountWatch(studio);
 }
 
-function place({ latitude, longitude, location_uncertainty: uncertainty }) {
+function place({ latitude, longitude, location_uncertainty: uncertainty, coordinates_obscured: obscured }) {
   if (typeof latitude !== "number" || typeof longitude !== "number") return "not given";
   const side = (value, positive, negative) => `${Math.abs(value).toFixed(2)}° ${value < 0 ? negative : positive}`;
   const around = uncertainty ? ` ± ${number(Math.round(uncertainty))} m` : "";
-  return `${side(latitude, "N", "S")}, ${side(longitude, "E", "W")}${around}`;
+  return `${side(latitude, "N", "S")}, ${side(longitude, "E", "W")}${around}${obscured ? ", obscured" : ""}`;
 }
 
 function date(value) {
