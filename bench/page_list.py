@@ -184,6 +184,8 @@ _PAGES: Final = {
       Reader                             /readers/{reader}/
       API: calibration of a reader       /api/readers/{reader}/calibration/
       Takedown                           /take-down/{image}/
+      Data sets                          /data-sets/
+      Data set                           /data-sets/show/?dataset=rows
       Removal of a data set              /data-sets/remove/?dataset=rows
       API: removal of a data set         /api/data-sets/removal/?dataset=rows
       Metrics                            /metrics

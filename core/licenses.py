@@ -141,6 +141,12 @@ UNKNOWN: Final = License("unknown", "", False, refusal="the licence is not one t
 CONTRADICTION: Final = License(
     "unknown", "", False, refusal="the licence's name and its address are of different licences"
 )
+CURATED_NAMES: Final = {
+    "cc0": "CC0 1.0", "pd": "Public domain", "cc-by": "CC BY", "cc-by-nc": "CC BY-NC",
+    "cc-by-sa": "CC BY-SA", "cc-by-nd": "CC BY-ND", "cc-by-nc-sa": "CC BY-NC-SA",
+    "cc-by-nc-nd": "CC BY-NC-ND",
+}  # fmt: skip
+"""The names that `curate` writes, by `License.code`."""
 
 
 @lru_cache(maxsize=4096)

@@ -106,6 +106,8 @@ IMAGE_USES: list[ImageUse] = []
 """Later apps on the street add theirs too."""
 IMAGE_PANELS: list[Panel] = []
 """Cards of an image's page. Later apps on the street add theirs too."""
+DATASET_PANELS: list[Panel] = []
+"""Cards of a data set's page, whose subject is its name. Later apps on the street add theirs."""
 QUERY_TASKS: list[QueryTask] = []
 LATER_STEPS: list[FirstStep] = []
 """The steps after the labels, in order; later apps append theirs."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from core.licenses import CURATED_NAMES
 from curation.sources.darwin_core import RANKS
 from curation.sources.tabular import quoted
 from curation.tables import Connection
@@ -19,12 +20,6 @@ SPLITS: Final = ("train", "val", "test")
 ADDRESSES: Final = "images.csv"
 CHECKSUMS: Final = "SHA256SUMS"
 LONGEST_LICENSE_TEXT: Final = 2000
-
-LICENSE_NAMES: Final = {
-    "cc0": "CC0 1.0", "pd": "Public domain", "cc-by": "CC BY", "cc-by-nc": "CC BY-NC",
-    "cc-by-sa": "CC BY-SA", "cc-by-nd": "CC BY-ND", "cc-by-nc-sa": "CC BY-NC-SA",
-    "cc-by-nc-nd": "CC BY-NC-ND",
-}  # fmt: skip
 
 
 def write_corpus(
@@ -212,7 +207,7 @@ def _write_json(
     images: _Images,
 ) -> None:
     named = [
-        {"id": number, "name": LICENSE_NAMES.get(code, code) or "Other", "url": url}
+        {"id": number, "name": CURATED_NAMES.get(code, code) or "Other", "url": url}
         for number, (code, url) in enumerate(licenses, start=1)
     ]
     with path.open("w", encoding="utf-8") as file:

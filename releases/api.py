@@ -338,3 +338,46 @@ class ReleasesOfImageView(APIView):
         require_role(request.user, Role.REVIEWER)
         releases = selectors.releases_of_image(get_object_or_404(Image, pk=pk))
         return Response(ReleasesOfImageSerializer({"results": releases}).data)
+
+
+class ReleaseOfDatasetSerializer(serializers.Serializer[Any]):
+    """A release with images of a data set."""
+
+    release = ReleaseOfImageSerializer()
+    images = serializers.IntegerField(help_text="of the data set")
+    license_read = serializers.IntegerField(
+        help_text="of these those whose license was read before the source's words were kept"
+    )
+    exact_locations = serializers.IntegerField(
+        help_text="of these those with a table's location that may be obscured"
+    )
+
+
+class ReleasesOfDatasetSerializer(serializers.Serializer[Any]):
+    """The made releases that have images of a data set, the newest first."""
+
+    results = ReleaseOfDatasetSerializer(many=True)
+
+
+class DatasetNameSerializer(serializers.Serializer[Any]):
+    """A data set."""
+
+    dataset = serializers.CharField(max_length=100, help_text="its name")
+
+
+class ReleasesOfDatasetView(APIView):
+    """The releases of a data set."""
+
+    @extend_schema(
+        operation_id="datasets_releases",
+        parameters=[DatasetNameSerializer],
+        responses=ReleasesOfDatasetSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """List the made releases that have images of a data set, with the numbers of those that an
+        earlier version may have read wrongly (admins).
+        """
+        require_role(request.user, Role.ADMIN)
+        dataset = parameters(request, DatasetNameSerializer)["dataset"]
+        found = selectors.releases_of_dataset(dataset)
+        return Response(ReleasesOfDatasetSerializer({"results": found}).data)

@@ -3,7 +3,7 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from releases.api import FileRenderer, ReleasesOfImageView, ReleaseViewSet
+from releases.api import FileRenderer, ReleasesOfDatasetView, ReleasesOfImageView, ReleaseViewSet
 from releases.splits.api import SplitView
 
 router = SimpleRouter(use_regex_path=False)
@@ -12,6 +12,7 @@ router.register("releases", ReleaseViewSet, basename="api-release")
 urlpatterns = [
     *router.urls,
     path("images/<id:pk>/releases/", ReleasesOfImageView.as_view(), name="api-image-releases"),
+    path("data-sets/releases/", ReleasesOfDatasetView.as_view(), name="api-dataset-releases"),
     path("splits/", SplitView.as_view(), name="api-splits"),
     path(
         "releases/<id:pk>/files/<path:name>",

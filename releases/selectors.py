@@ -31,6 +31,7 @@ from releases.models import Release
 from releases.snapshot.release_certificate import ReleaseCertificate, waiting_images
 from releases.snapshot.snapshot import Snapshot
 from retrieval.corpus.models import Image
+from retrieval.datasets.selectors import Finding, findings_among
 
 #: The formats' keys of files that no format wrote.
 SNAPSHOT_KEY = "snapshot"
@@ -175,6 +176,38 @@ def snapshot_for(user: Any, release: Release) -> Snapshot | None:
 def releases_of_image(image: Image) -> list[Release]:
     """The made releases that have an image in a pair or a fixed list, the newest first."""
     return list(_releases_with([image.pk]))
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOfDataset:
+    """A release with images of a data set, and how many of them an earlier version may have read
+    wrongly."""
+
+    release: Release
+    images: int
+    license_read: int
+    exact_locations: int
+
+
+def releases_of_dataset(dataset: str) -> list[ReleaseOfDataset]:
+    """The made releases that have images of a data set, the newest first. Reads the ids of each
+    release's images, and looks those of the data set up.
+    """
+    found = []
+    for release in Release.objects.made().defer(*LONG_FIELDS):
+        snapshot = Snapshot(release.snapshot_directory)
+        if not snapshot.directory.is_dir():
+            continue
+        filters = [("dataset", "=", dataset)]
+        table = pq.read_table(snapshot.path("images"), columns=["image_id"], filters=filters)
+        if ids := table["image_id"].to_pylist():
+            counts = findings_among(ids)
+            found.append(
+                ReleaseOfDataset(
+                    release, len(ids), counts[Finding.LICENSE], counts[Finding.LOCATION]
+                )
+            )
+    return found
 
 
 def releases_name(image_ids: Sequence[int]) -> bool:

@@ -123,3 +123,11 @@ def image_panel(request: HttpRequest, image: Image) -> SafeString | None:
         return None
     context = {"releases": selectors.releases_of_image(image)}
     return render_to_string("releases/_image_panel.html", context, request)
+
+
+def dataset_panel(request: HttpRequest, dataset: str) -> SafeString | None:
+    """The releases that have images of a data set, for reviewers, as `image_panel`."""
+    if not at_least(request.user, Role.REVIEWER):
+        return None
+    context = {"releases": selectors.releases_of_dataset(dataset)}
+    return render_to_string("releases/_dataset_panel.html", context, request)

@@ -3,6 +3,7 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
+from retrieval.datasets.api import DatasetFiguresView, DatasetFoundView, DatasetMarkView
 from retrieval.embedding.api import EmbeddingJobViewSet, ModelViewSet
 from retrieval.images.api import ImageViewSet
 from retrieval.removal.api import DatasetRemovalView, DatasetsView
@@ -17,6 +18,9 @@ router.register("jobs", EmbeddingJobViewSet, basename="api-job")
 urlpatterns = [
     path("search/", SearchView.as_view(), name="api-search"),
     path("data-sets/", DatasetsView.as_view(), name="api-datasets"),
+    path("data-sets/figures/", DatasetFiguresView.as_view(), name="api-dataset-figures"),
+    path("data-sets/found/", DatasetFoundView.as_view(), name="api-dataset-found"),
+    path("data-sets/mark/", DatasetMarkView.as_view(), name="api-dataset-mark"),
     path("data-sets/removal/", DatasetRemovalView.as_view(), name="api-dataset-removal"),
     path("models/", ModelViewSet.as_view({"get": "overview"}), name="api-models"),
     path("models/use/", ModelViewSet.as_view({"post": "use"}), name="api-model-use"),

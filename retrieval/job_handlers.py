@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from core.jobs.kinds import job_handler
+from retrieval.datasets.services import KIND as MARK_KIND
+from retrieval.datasets.services import mark_step
 from retrieval.embedding.measuring import KIND as MEASURE_KIND
 from retrieval.embedding.measuring import measure_step
 from retrieval.embedding.services import (
@@ -24,4 +26,5 @@ job_handler(KIND)(embedding_step)
 job_handler(PARTICIPANT_KIND)(embedding_participant_step)
 job_handler(PACK_KIND)(pack_step)
 job_handler(REMOVAL_KIND)(removal_step)
+job_handler(MARK_KIND)(mark_step)
 job_handler(MEASURE_KIND)(measure_step)

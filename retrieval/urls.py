@@ -3,6 +3,7 @@
 from django.urls import path
 
 from retrieval import views
+from retrieval.datasets.views import data_set, data_sets
 from retrieval.embedding.model_views import models
 from retrieval.embedding.views import job
 from retrieval.flags.views import flags
@@ -19,6 +20,8 @@ urlpatterns = [
     path("flags/", flags, name="flags"),
     path("jobs/<id:pk>/", job, name="job"),
     path("take-down/<id:pk>/", take_down, name="take-down"),
+    path("data-sets/", data_sets, name="data-sets"),
+    path("data-sets/show/", data_set, name="data-set"),
     path("data-sets/remove/", dataset_remove, name="dataset-remove"),
     path("import/", uploads.upload, name="upload"),
     path("import/<uuid:upload>/", uploads.upload_preview, name="upload-preview"),

@@ -84,6 +84,7 @@ _OF_THREAD: Final = (
     *("thread__image_id", "thread__query_id", "thread__query__query_id", "thread__query__text"),
 )
 _IMAGE_PAGE: Final = ("image-page", "image_id")
+_NAMED: Final = {"datasetmark": "data set"}
 _ADMIN: Final = {1: "Added", 2: "Changed", 3: "Deleted"}
 
 #: In the order in which rows of one moment stand; judgments come before all.
@@ -148,7 +149,8 @@ SOURCES: list[Source] = [
         "admin", "People and admin", LogEntry, "action_time", "user",
         lambda v: v["change_message"] if v["change_message"][:1] not in ("", "[")
         else _ADMIN[v["action_flag"]],
-        lambda v: f"{v['content_type__model'] or ''} {v['object_repr']}".strip(),
+        lambda v: f"{_NAMED.get(v['content_type__model'], v['content_type__model'] or '')} "
+        f"{v['object_repr']}".strip(),
         ("content_type__model", "object_repr", "change_message", "action_flag"),
     ),
 ]  # fmt: skip

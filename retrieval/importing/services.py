@@ -16,12 +16,13 @@ from django.db import connection, transaction
 from core.jobs.models import Job
 from core.locks import lock_key, transaction_lock, try_session_lock
 from core.text import has_controls
-from retrieval.corpus.models import Image, ImageRoot
+from retrieval.corpus.models import DatasetMark, Image, ImageRoot
 from retrieval.images.storage import image_facts
 from retrieval.importing.choices import GUESSED, ImportChoices
 from retrieval.importing.coco import CocoSource
 from retrieval.importing.files import Batch, images_in_place, images_read
 from retrieval.importing.folder import FolderSource
+from retrieval.importing.marks import marked
 from retrieval.importing.records import (
     Effect,
     ImageRecord,
@@ -261,6 +262,7 @@ def _store(
     progress: Progress | None,
     refusals: _Refusals,
 ) -> ImportReport:
+    mark = DatasetMark.objects.filter(dataset=report.dataset).first()
     species = species_upsert(records=source.species())
     ids = {name: stored_species.pk for name, stored_species in species.items()}
     if root is None:
@@ -270,10 +272,10 @@ def _store(
             root=source.root,
             refuse=refusals.take,
         )
-        batches = _prepare(_count_copies(images, report), ids, None, at_once=1)
+        batches = _prepare(_count_copies(images, report), ids, None, mark, at_once=1)
     else:
         images = images_in_place(images=source.images(), refuse=refusals.take)
-        batches = _in_advance(_prepare(images, ids, root.pk, at_once=BATCH_IN_PLACE))
+        batches = _in_advance(_prepare(images, ids, root.pk, mark, at_once=BATCH_IN_PLACE))
     total, done = source.count(), 0
     if progress:
         progress(0, total)
@@ -351,14 +353,26 @@ _PreparedBatch = tuple[int, list[bytes], list[int | None]]
 
 
 def _prepare(
-    batches: Iterator[Batch], species: dict[str, int], root_id: int | None, *, at_once: int
+    batches: Iterator[Batch],
+    species: dict[str, int],
+    root_id: int | None,
+    mark: DatasetMark | None,
+    *,
+    at_once: int,
 ) -> Iterator[_PreparedBatch]:
-    """Yield (number of records, rows, preferred ids) of batches with `at_once` records together."""
+    """Yield (number of records, rows, preferred ids) of batches with `at_once` records together, as
+    the data set's mark has them.
+    """
     total, rows, preferred = 0, list[bytes](), list[int | None]()
     for count, images in batches:
         total += count
         rows += [
-            image_row(record, facts, species.get(record.scientific_name), root_id)
+            image_row(
+                marked(record, mark) if mark else record,
+                facts,
+                species.get(record.scientific_name),
+                root_id,
+            )
             for record, facts in images
         ]
         preferred += [record.preferred_id for record, _ in images]

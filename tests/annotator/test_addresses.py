@@ -111,6 +111,8 @@ def test_what_each_role_reads_and_what_caches_may_keep(
         f"api/queries/{query}/history/": {"image": FIRST_ID},
         f"api/queries/{query}/similar/": {"image": FIRST_ID},
         "api/search/": {"text": "a toad"},
+        "api/data-sets/found/": {"dataset": world.image.dataset, "finding": "license"},
+        "api/data-sets/releases/": {"dataset": world.image.dataset},
         "api/data-sets/removal/": {"dataset": world.image.dataset},
         "runs/compare/": {"a": run, "b": world.private_run.pk, "release": world.release.pk},
     }

@@ -99,6 +99,11 @@ def named(world: World) -> dict[str, dict[str, Any]]:
         },
         "DELETE /api/queries/{id}/": {"path_parameters": draft},
         "GET /api/search/": {"query": {"text": "a toad"}},
+        "GET /api/data-sets/found/": {
+            "query": {"dataset": world.image.dataset, "finding": "license"},
+        },
+        "GET /api/data-sets/figures/": {"query": {"dataset": world.image.dataset}},
+        "POST /api/data-sets/mark/": {"body": {"dataset": world.image.dataset}},
         "GET /api/data-sets/removal/": {"query": {"dataset": world.image.dataset}},
         "POST /api/data-sets/removal/": {"body": {"dataset": world.image.dataset}},
         "POST /api/models/use/": {"body": {"model": model}},

@@ -219,6 +219,7 @@ def test_pages_of_reviewer_and_admin(look: Callable[..., Look], places: Places) 
         f"/search/?text={WORD}",
         *(f"/images/{places.image}/", f"/search/?like={places.image}"),
         *(f"/search/?dataset={places.dataset}", f"/data-sets/remove/?dataset={places.dataset}"),
+        *("/data-sets/", f"/data-sets/show/?dataset={places.dataset}"),
         *("/manage/", "/manage/jobs/", "/manage/settings/"),
         *("/log/", f"/jobs/{places.job}/", "/how-to-label/edit/", "/practice/"),
         *("/benchmarks/", "/benchmarks/1/", "/people/", "/people/1/leave/", "/people/1/"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,9 +11,10 @@ from django.utils import timezone
 
 from core.jobs.models import Job
 from labeling.queries.models import Query
-from releases.making.services import release_create, release_export
+from releases.making.services import release_create, release_export, release_verify
 from releases.models import Release
 from retrieval.corpus.models import Image
+from retrieval.datasets.selectors import texts_kept_since
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding
 from tests.releases.conftest import World, judge_maker, make_images
@@ -147,3 +149,26 @@ def test_steps_are_shown_while_a_release_is_made(world: World) -> None:
     assert "5 of 12,000" in page
     assert "25 %" in page
     assert f'data-release="{waiting.pk}"' in page
+
+
+def test_a_data_set_names_the_releases_with_its_images(release: Release, world: World) -> None:
+    dataset = Image.objects.get(pk=3).dataset
+    address = "/api/data-sets/releases/"
+    [found] = world.api("admin").get(address, {"dataset": dataset}).json()["results"]
+    assert (found["release"]["name"], found["license_read"], found["exact_locations"]) == (
+        release.name,
+        0,
+        0,
+    )
+    images = found["images"]
+    assert images >= 1
+    since = texts_kept_since()
+    assert since is not None
+    earlier = {"created_at": since - timedelta(days=1), "license_text": ""}
+    Image.objects.filter(pk=3).update(**earlier, license="CC BY")
+    [found] = world.api("admin").get(address, {"dataset": dataset}).json()["results"]
+    assert (found["images"], found["license_read"]) == (images, 1)
+    page = world.client("admin").get(f"/data-sets/show/?dataset={dataset}").content.decode()
+    assert f'<a href="/releases/{release.pk}/">{release}</a>' in page
+    assert world.api("reviewer").get(address, {"dataset": dataset}).status_code == 403
+    assert not release_verify(release=release)
