@@ -115,7 +115,7 @@ class DatasetFiguresView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Count the images of data sets, by license and by what an earlier version may have read
-        wrongly (admins). It reads the images: about a second for a million.
+        wrongly (admins). It reads the images: a second or two for a million.
         """
         require_role(request.user, Role.ADMIN)
         figures = dataset_figures(parameters(request, FiguresParameters)["dataset"])

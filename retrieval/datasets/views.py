@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from core.access import Role, require_role
 from core.address_choices import chosen, chosen_id
 from core.errors import Missing
+from core.jobs.models import Job
 from core.pages import refusal_in_message
 from core.registries import DATASET_PANELS, cards
 from retrieval.corpus.counts import image_count
@@ -23,9 +24,10 @@ from retrieval.datasets.selectors import (
     found_images,
     texts_kept_since,
 )
-from retrieval.datasets.services import dataset_mark
+from retrieval.datasets.services import KIND, dataset_mark
 
 IMAGES_SHOWN = 60
+MOST_JOBS = 3
 
 
 @login_required
@@ -61,9 +63,7 @@ def data_set(request: HttpRequest) -> HttpResponse:
                 for one in ("license_unknown", "locations_obscured")
                 if one in request.POST
             }
-            _, job = dataset_mark(dataset=name, by=request.user, **said)
-            if job:
-                return redirect("job", job.pk)
+            dataset_mark(dataset=name, by=request.user, **said)
         return redirect(request.get_full_path())
     try:
         mark = dataset_mark_of(name)
@@ -77,6 +77,9 @@ def data_set(request: HttpRequest) -> HttpResponse:
         "name": name,
         "mark": mark,
         "figures": figures,
+        "jobs": Job.objects.filter(
+            kind=KIND, params__dataset=name, state__in=(*Job.UNFINISHED, Job.State.FAILED)
+        )[:MOST_JOBS],
         "finding": wanted,
         "since": texts_kept_since(),
         "found": found_images(name, wanted, after=after, limit=IMAGES_SHOWN) if figures else None,
