@@ -20,7 +20,7 @@ SECTIONS: Final = {
         "licenses": "id name url",
         "annotations": "image_id category_id",
         "images": "id file_name width height license rights_holder date latitude longitude "
-        "location_uncertainty coordinates_obscured",
+        "location_uncertainty coordinates_obscured license_text",
     }.items()
 }
 
@@ -48,7 +48,7 @@ SELECT raw_images.id, c.name AS species, c.specific_epithet AS epithet, common_n
 
 CREATE OR REPLACE TABLE staged_media AS
 SELECT raw_images.id AS photo, raw_images.id AS occurrence, file_name AS file, width, height,
-       rights_holder AS holder, l.license
+       rights_holder AS holder, l.license, license_text AS words
   FROM raw_images LEFT JOIN given l ON l.id = raw_images.license ORDER BY raw_images.rowid;
 """
 

@@ -26,10 +26,12 @@ _STAGED: Final = {
     "vernacular observer observer_name date year month day time interpreted latitude "
     "longitude uncertainty withheld generalized elevation country quality license holder presence "
     "dataset deployment kingdom phylum class order family genus",
-    "staged_media": "photo occurrence position type format url file license holder width height",
+    "staged_media": "photo occurrence position type format url file license words holder width "
+    "height",
 }
 """`species` is the accepted species of the identified taxon, if the source has it; `interpreted` is
-when the source read the row. Without a position, the order of the file counts."""
+when the source read the row. Without a position, the order of the file counts. `words` are the
+license in the source's own words where `license` isn't."""
 
 
 def define_functions(connection: Connection) -> None:
@@ -214,7 +216,7 @@ WITH named AS (
       FROM staged_media s LEFT JOIN licenses l ON l.raw = s.license
 )
 SELECT n.row, n.photo_id, n.occurrence AS observation_id, n.code, n.license_url,
-       coalesce(given, '') AS license_text,
+       coalesce(words, given, '') AS license_text,
        TRY_CAST(n.position AS INTEGER) AS position, coalesce(n.url, '') AS url,
        coalesce(file, '') AS file_name,
        CASE WHEN format ILIKE 'image/%' THEN lower(format) WHEN coalesce(ending, '') = '' THEN ''

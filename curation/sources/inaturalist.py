@@ -54,7 +54,8 @@ SELECT photo_id AS photo, observation_uuid AS occurrence, position, width, heigh
        'https://inaturalist-open-data.s3.amazonaws.com/photos/' || photo_id || '/medium.'
            || lower(extension) AS url,
        -- iNaturalist's Creative Commons licenses are those of version 4.0.
-       if(license ILIKE 'cc-by%', license || ' 4.0', license) AS license
+       if(license ILIKE 'cc-by%', license || ' 4.0', license) AS license,
+       license AS words
   FROM raw_photos ORDER BY rowid;
 """
 

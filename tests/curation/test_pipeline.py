@@ -115,6 +115,8 @@ def test_several_archives_become_one_corpus(tmp_path: Path, capsys: Any) -> None
     assert by_name["70"]["observer"] == "1"
     assert by_name["70"]["rights_holder"] == '"Ann" the frog'
     assert by_name["72"]["rights_holder"] == ""
+    # The source's own words.
+    assert (by_name["70"]["license_text"], by_name["72"]["license_text"]) == ("CC-BY-NC", "CC0")
     assert by_name["500"]["date"].startswith("2021-05-01")
     report = (tmp_path / "one" / "report.html").read_text()
     for part in ("<td>lookalikes</td>", "without a taxon", 'class="land"', "M-59.6 80l"):
