@@ -265,6 +265,9 @@ def test_what_is_open_is_asked(tmp_path: Path, store: Path) -> None:
         return path
 
     source = opened(written("27.09.2024 27.09.2024 03.04.2024"))
+    assert uses(source)["gesehen"] == "text"
+    assert uses(opened(path, ImportChoices(day_first=False)))["gesehen"] == "date"
+    source = opened(path, ImportChoices(custom_fields={"gesehen": "date"}))
     assert [one.text.partition("?")[0] for one in source.questions] == [
         "Which column is the date: “Datum” and “Aufnahmedatum”",
         "What comes first in “gesehen”, the day or the month",
