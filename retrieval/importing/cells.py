@@ -326,7 +326,7 @@ def custom_value(
             number = number_of(text, mark, open_marks)
             if number is None or not abs(number) < 1e300:
                 raise RecordRefused("", f"must be a number, not {shown(text)}")
-            return number
+            return int(number) if number.is_integer() and abs(number) < 1e15 else number
         case "date":
             iso = iso_date(text, day_first)
             try:

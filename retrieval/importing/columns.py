@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from retrieval.importing.cells import ColumnValues
+from retrieval.importing.cells import DATE, TEXT, ColumnValues
 from retrieval.importing.choices import ImportChoices
 from retrieval.importing.file_index import FileIndex, is_address
 from retrieval.importing.headers import FIELDS, field_of, is_canonical, is_private
@@ -151,9 +151,12 @@ def choose_columns(headers: Sequence[str], choices: ImportChoices) -> list[Colum
     ]
 
 
-def guess_kinds(columns: Sequence[Column], known: Mapping[str, str]) -> None:
+def guess_kinds(
+    columns: Sequence[Column], known: Mapping[str, str], day_first: bool | None
+) -> None:
     """Give columns that are no field a kind by their values, unless they are private or too many;
-    `known` are the kinds of the custom fields that there are, which stay.
+    `known` are the kinds of the custom fields that there are, which stay. Dates whose order of day
+    and month isn't known stay texts.
     """
     kept = sum(1 for column in columns if column.kind)
     for column in columns:
@@ -172,6 +175,9 @@ def guess_kinds(columns: Sequence[Column], known: Mapping[str, str]) -> None:
             else:
                 column.kind = column.values.kind
                 kept += 1
+                is_open = column.values.open_dates and len(column.values.day_first) != 1
+                if column.kind == DATE and is_open and day_first is None:
+                    column.kind, column.note = TEXT, "Its dates can be read both ways"
         if column.kind and known.get(column.header, column.kind) != column.kind:
             column.kind = known[column.header]
             column.note = "The field of this name is of this kind already"

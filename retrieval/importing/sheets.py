@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -65,6 +65,11 @@ class Sheet:
     """What the numbers of rows count: `line` or `row`."""
     _header_at: int
     _records: Callable[[Broken], Iterator[Row]]
+
+    def without_header(self) -> Sheet:
+        """The same table, whose header is a row like the others."""
+        header = tuple(unnamed(number) for number in range(1, len(self.header) + 1))
+        return replace(self, header=header, _header_at=self._header_at - 1)
 
     def rows(self, broken: Broken = lambda number, reason: None) -> Iterator[Row]:
         """(number, cells) of each row below the header that isn't blank."""
@@ -184,10 +189,10 @@ def _encoding(path: Path) -> str:
 
 
 def _delimiter(head: str) -> str:
-    """What separates fields: that which gives the names of old, else the widest header that most of
-    the first rows agree with.
+    """What separates fields: that which gives the names of old, else the header with most names of
+    fields, else the widest one that most of the first rows agree with.
     """
-    best, highest = ",", 0.0
+    best, highest = ",", (0, 0.0)
     for delimiter in _DELIMITERS:
         rows = csv.reader(head.splitlines(keepends=True)[:200], delimiter=delimiter)
         try:
@@ -199,7 +204,7 @@ def _delimiter(head: str) -> str:
         widths = Counter(len(row) for row in top if len(row) > 1)
         if widths:
             width, count = max(widths.items(), key=lambda one: (one[0] - 1) * one[1])
-            score = (width - 1) * count / len(top)
+            score = max(map(fields_named, top[:_TOP])), (width - 1) * count / len(top)
             if score > highest:
                 best, highest = delimiter, score
     return best

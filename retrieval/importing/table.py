@@ -221,7 +221,8 @@ class TableSource:
             one for one in self.columns if one.values.filled or not is_unnamed(one.header)
         ]
         known = CustomField.objects.filter(name__in=[one.header for one in self.columns])
-        guess_kinds(self.columns, dict(known.values_list("name", "kind")))
+        kinds = dict(known.values_list("name", "kind"))
+        guess_kinds(self.columns, kinds, self._choices.day_first)
         self._custom = [column for column in self.columns if column.kind and not column.field]
         dates = [self._by_field["date"]] if "date" in self._by_field else []
         dates += [column for column in self._custom if column.kind == "date"]

@@ -52,11 +52,12 @@ def _best_sheet(path: Path) -> Sheet:
     """The sheet of a file that names most of the files beside it."""
     files = FileIndex(path.parent)
     sheets = open_sheets(path)
-    if len(sheets) == 1:
-        return sheets[0]
-    return max(
+    best = max(
         sheets, key=lambda one: (_share(one, files), fields_named(one.header), not one.hidden)
     )
+    # A header that names a file, with its suffix, is a row like the others.
+    has_file = any("." in header and files.found(header) for header in best.header)
+    return best.without_header() if has_file else best
 
 
 def _share(sheet: Sheet, files: FileIndex) -> float:

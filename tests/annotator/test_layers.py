@@ -84,10 +84,17 @@ PURE = [
     "releases/verifying/certificate_checks.py",
     "retrieval/embedding/files.py",
     "retrieval/encoding/unit_rows.py",
+    "retrieval/importing/cells.py",
     "retrieval/importing/coco.py",
+    "retrieval/importing/columns.py",
     "retrieval/importing/fields.py",
+    "retrieval/importing/file_index.py",
     "retrieval/importing/folder.py",
+    "retrieval/importing/headers.py",
+    "retrieval/importing/sheets.py",
     "retrieval/importing/species_names.py",
+    "retrieval/importing/table_choice.py",
+    "retrieval/importing/workbook.py",
     "retrieval/ranking/scan.py",
 ]
 FRAMEWORK = {"django", "rest_framework", "celery", "psycopg2"}

@@ -205,10 +205,13 @@ def test_odd_tables_are_read(tmp_path: Path, store: Path) -> None:
         "mac.csv": "file_name,scientific_name\r1.jpg,Rana temporaria\r",
         "sep.csv": "sep=;\nDatei;Art\n1.jpg;Rana temporaria\n",
         "one.txt": "Foto\n1.jpg\n",
+        "nameless.csv": "1.jpg;Rana temporaria;x\n",
+        "title.csv": "A list, of 2024, by me\nDatei;Art\n1.jpg;Rana temporaria\n",
+        "notes.csv": 'file,species,notes\n1.jpg,Rana temporaria,"a;b;c;d"\n',
         "twice.csv": "file_name,scientific_name,a,a,\n1.jpg,Rana temporaria,x,y,z\n",
     }
     filed(tmp_path, {"1.jpg": b"", **{name: text.encode() for name, text in cases.items()}})
-    found = {}
+    found = dict[str, tuple[int, int, int]]()
     for name in cases:
         report = import_images(path=tmp_path / name)
         assert report.added == 1, name
@@ -216,7 +219,9 @@ def test_odd_tables_are_read(tmp_path: Path, store: Path) -> None:
         found[name] = report.refused_count, report.left_out_count, len(image.custom_fields)
     assert found == {
         "long.csv": (0, 1, 0), "wide.csv": (0, 0, 100), "ragged.csv": (2, 0, 0),
-        "mac.csv": (0, 0, 0), "sep.csv": (0, 0, 0), "one.txt": (0, 0, 0), "twice.csv": (0, 0, 3),
+        "mac.csv": (0, 0, 0), "sep.csv": (0, 0, 0), "one.txt": (0, 0, 0),
+        "nameless.csv": (0, 0, 2), "title.csv": (0, 0, 0), "notes.csv": (0, 0, 1),
+        "twice.csv": (0, 0, 3),
     }  # fmt: skip
     assert image.custom_fields == {"a": "x", "a (2)": "y", "Column 5": "z"}
     formulas = xlsx({"a": [["Datei", "Art"], ["1.jpg", "=HYPERLINK(1)"], ["=A2", "Bufo bufo"]]})
@@ -260,6 +265,9 @@ def test_what_is_open_is_asked(tmp_path: Path, store: Path) -> None:
         return path
 
     source = opened(written("27.09.2024 27.09.2024 03.04.2024"))
+    assert uses(source)["gesehen"] == "text"
+    assert uses(opened(path, ImportChoices(day_first=False)))["gesehen"] == "date"
+    source = opened(path, ImportChoices(custom_fields={"gesehen": "date"}))
     assert [one.text.partition("?")[0] for one in source.questions] == [
         "Which column is the date: “Datum” and “Aufnahmedatum”",
         "What comes first in “gesehen”, the day or the month",

@@ -116,7 +116,7 @@ def test_a_table_can_be_downloaded_and_is_read_as_it_is(client: Client) -> None:
 
 
 def test_what_is_not_used_is_named(client: Client) -> None:
-    """On the preview: columns, and tables beside the one that is read; after it: columns."""
+    """In the preview columns, and tables beside the one that is read; in the import columns."""
     address = begin(client)
     for name, data in {
         "t/1.jpg": jpeg(size=(20, 30)),
