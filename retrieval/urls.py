@@ -3,6 +3,7 @@
 from django.urls import path
 
 from retrieval import views
+from retrieval.custom_fields import views as fields
 from retrieval.embedding.model_views import models
 from retrieval.embedding.views import job
 from retrieval.flags.views import flags
@@ -20,6 +21,9 @@ urlpatterns = [
     path("jobs/<id:pk>/", job, name="job"),
     path("take-down/<id:pk>/", take_down, name="take-down"),
     path("data-sets/remove/", dataset_remove, name="dataset-remove"),
+    path("custom-fields/", fields.custom_fields, name="custom-fields"),
+    path("custom-fields/<id:pk>/", fields.custom_field, name="custom-field"),
+    path("custom-fields/<id:pk>/delete/", fields.custom_field_remove, name="custom-field-delete"),
     path("import/", uploads.upload, name="upload"),
     path("import/<uuid:upload>/", uploads.upload_preview, name="upload-preview"),
     path("import/<uuid:upload>/unpack/", uploads.upload_unpack, name="upload-unpack"),

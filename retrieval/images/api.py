@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_serializer
+from drf_spectacular.utils import (
+    extend_schema,
+    extend_schema_field,
+    extend_schema_serializer,
+)
 from rest_framework import mixins, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,20 +21,22 @@ from core.api.parameters import parameters
 from retrieval.corpus.models import Image
 from retrieval.corpus.places import hide_places
 from retrieval.corpus.selectors import corpus_images
-from retrieval.corpus.serializers import SpeciesOfImage
+from retrieval.corpus.serializers import CustomValuesField, SpeciesOfImage
+from retrieval.custom_fields.selectors import CustomValue, fields_visible_to, values_of
 from retrieval.flags.api import FlagActions
 from retrieval.flags.selectors import images_visible_to
 
 
 class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
     """An image; sizes in pixels, upright. `source_id`, its id in its data set, and `file_name` are
-    empty where names are hidden.
+    empty where names are hidden, and `custom_fields` those that one may see.
     """
 
     url = serializers.CharField(read_only=True)
     thumbnail_url = serializers.CharField(read_only=True)
     source_id = serializers.SerializerMethodField()
     file_name = serializers.SerializerMethodField()
+    custom_fields = serializers.SerializerMethodField()
 
     class Meta:
         model = Image
@@ -55,6 +62,7 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
             "license_url",
             "rights_holder",
             "observer",
+            "custom_fields",
         )
         read_only_fields = fields
 
@@ -65,6 +73,15 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
     def get_file_name(self, image: Image) -> str:
         # In iNaturalist's data sets the path names the species.
         return self._unless_names_are_hidden(image.file_name)
+
+    @extend_schema_field(CustomValuesField)
+    def get_custom_fields(self, image: Image) -> dict[str, CustomValue]:
+        return values_of(image, self._fields_visible)
+
+    @cached_property
+    def _fields_visible(self) -> list[str]:
+        fields = fields_visible_to(self.context["request"].user)
+        return list(fields.values_list("name", flat=True))
 
     def _unless_names_are_hidden(self, name: str) -> str:
         return "" if names_hidden_from(self.context["request"].user) else name
