@@ -28,7 +28,7 @@ class JudgmentSource(StrEnum):
     RUN = "run", "Submitted run", "Submitted runs", "among the first images of a run", "r"
     CORRECTION = "correction", "Correction", "Corrections", "as a reviewer's correction", "c"
     READER = "reader", "Reader", "Readers", "through a machine that read it", "d"
-    PICKED = "picked", "Picked image", "Picked images", "picked by a reviewer", "p"
+    PICKED = "picked", "Further image", "Further images", "picked by a reviewer", "p"
 
     def __new__(cls, value: str, label: str, heading: str, words: str, letter: str) -> Self:
         source = str.__new__(cls, value)

@@ -14,7 +14,7 @@ SOURCE = models.CharField(
         ("run", "Submitted run"),
         ("correction", "Correction"),
         ("reader", "Reader"),
-        ("picked", "Picked image"),
+        ("picked", "Further image"),
     ],
     default=labeling.judging.sources.JudgmentSource["LIST"],
     max_length=10,

@@ -158,10 +158,12 @@ def make_world(settings: Any, folder: Path) -> World:
     embed(real, scores=[0.1] * len(real))
     species = make_species("Bufo bufo")
     make_images(IMAGES, species=species)
-    CustomField.objects.create(
-        name="habitat", kind="text", in_releases=True, shown_to_annotators=True
+    CustomField.objects.create(name="habitat", kind="text", shown_to_annotators=True)
+    CustomField.objects.create(name="released", kind="text", in_releases=True)
+    CustomField.objects.create(name="hidden", kind="text")
+    Image.objects.filter(pk__in=[real[0].pk, FIRST_ID]).update(
+        custom_fields={"habitat": "a-bog", "released": "a-number", "hidden": "a-label"}
     )
-    Image.objects.filter(pk=FIRST_ID).update(custom_fields={"habitat": "bog"})
 
     def query(number: int, text: str, split: str, *path: str) -> Query:
         made = query_create(
