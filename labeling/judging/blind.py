@@ -102,7 +102,7 @@ PICKED: Final = BlindKind(
     about="Images that nobody has judged, in random order. Judge each by itself; if you can’t "
     "tell, mark it unsure.",
     end=("No further images left", "No further images of this query wait for you here."),
-    waiting="further to judge",
+    waiting="waiting to be judged",
 )
 
 BLIND_KINDS: list[BlindKind] = [RELEASE_AUDIT, SECOND_OPINIONS, REQUESTED, PICKED]

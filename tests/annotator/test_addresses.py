@@ -107,7 +107,9 @@ def test_what_each_role_reads_and_what_caches_may_keep(
     Image.objects.update(species=world.species, **place)
     placed = set()
     # By the values of custom fields: those who read them anywhere.
-    readers: dict[bytes, set[str]] = {b"a-bog": set(), b"a-number": set(), b"a-label": set()}
+    readers: dict[bytes, set[str]] = {
+        value: set() for value in (b"biotope-shown", b"biotope-released", b"biotope-hidden")
+    }
     query, run = world.queries["open"].pk, world.run.pk
     parameters = {
         f"api/queries/{query}/history/": {"image": FIRST_ID},
@@ -157,9 +159,9 @@ def test_what_each_role_reads_and_what_caches_may_keep(
     assert {role for role, _ in placed} == {"reviewer", "admin"}, placed
     decide = {"reviewer", "admin"}
     assert readers == {
-        b"a-bog": {"annotator", *decide},
-        b"a-number": {"researcher", *decide},
-        b"a-label": decide,
+        b"biotope-shown": {"annotator", *decide},
+        b"biotope-released": {"researcher", *decide},
+        b"biotope-hidden": decide,
     }
     image = {
         address[1:].partition("?")[0] for address in (world.image.url, world.image.thumbnail_url)

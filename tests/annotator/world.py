@@ -162,7 +162,11 @@ def make_world(settings: Any, folder: Path) -> World:
     CustomField.objects.create(name="released", kind="text", in_releases=True)
     CustomField.objects.create(name="hidden", kind="text")
     Image.objects.filter(pk__in=[real[0].pk, FIRST_ID]).update(
-        custom_fields={"habitat": "a-bog", "released": "a-number", "hidden": "a-label"}
+        custom_fields={
+            "habitat": "biotope-shown",
+            "released": "biotope-released",
+            "hidden": "biotope-hidden",
+        }
     )
 
     def query(number: int, text: str, split: str, *path: str) -> Query:
