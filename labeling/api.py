@@ -22,6 +22,7 @@ from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.rules import HandInState
 from labeling.comments.api import CommentActions
 from labeling.gallery.api import GalleryActions
+from labeling.images.actions import ImageActions
 from labeling.judging.access import (
     counted_for,
     get_query_for,
@@ -101,6 +102,7 @@ class QueryViewSet(
     CheckActions,
     CommentActions,
     GalleryActions,
+    ImageActions,
     GenericViewSet[Query],
 ):
     """The queries that the user sees: annotators the open ones and those that they judged for."""

@@ -5,6 +5,7 @@ from importlib import import_module
 from django.apps import AppConfig
 
 from core.registries import IMAGE_PANELS, IMAGE_USES
+from retrieval.browsing.actions import ACTIONS
 
 
 class LabelingConfig(AppConfig):
@@ -14,10 +15,14 @@ class LabelingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register this app's job handlers, its card on an image's page, and what names images."""
+        """Register this app's job handlers, its card on an image's page, what names images, and
+        what people do with many of them.
+        """
+        from labeling.images.actions import OF_QUERIES
         from labeling.images.uses import USES
         from labeling.images.views import image_panel
 
         import_module("labeling.job_handlers")
         IMAGE_PANELS.append(image_panel)
         IMAGE_USES.extend(USES)
+        ACTIONS.extend(OF_QUERIES)

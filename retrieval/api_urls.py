@@ -3,6 +3,7 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
+from retrieval.custom_fields.api import CustomFieldViewSet
 from retrieval.datasets.api import DatasetFiguresView, DatasetFoundView, DatasetMarkView
 from retrieval.embedding.api import EmbeddingJobViewSet, ModelViewSet
 from retrieval.images.api import ImageViewSet
@@ -13,6 +14,7 @@ from retrieval.species.api import SpeciesViewSet
 router = SimpleRouter(use_regex_path=False)
 router.register("images", ImageViewSet, basename="api-image")
 router.register("species", SpeciesViewSet, basename="api-species")
+router.register("custom-fields", CustomFieldViewSet, basename="api-custom-field")
 router.register("jobs", EmbeddingJobViewSet, basename="api-job")
 
 urlpatterns = [

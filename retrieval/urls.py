@@ -3,6 +3,7 @@
 from django.urls import path
 
 from retrieval import views
+from retrieval.custom_fields import views as fields
 from retrieval.datasets.views import data_set, data_sets
 from retrieval.embedding.model_views import models
 from retrieval.embedding.views import job
@@ -23,6 +24,9 @@ urlpatterns = [
     path("data-sets/", data_sets, name="data-sets"),
     path("data-sets/show/", data_set, name="data-set"),
     path("data-sets/remove/", dataset_remove, name="dataset-remove"),
+    path("custom-fields/", fields.custom_fields, name="custom-fields"),
+    path("custom-fields/<id:pk>/", fields.custom_field, name="custom-field"),
+    path("custom-fields/<id:pk>/delete/", fields.custom_field_remove, name="custom-field-delete"),
     path("import/", uploads.upload, name="upload"),
     path("import/template.csv", uploads.upload_template, name="upload-template"),
     path("import/<uuid:upload>/", uploads.upload_preview, name="upload-preview"),

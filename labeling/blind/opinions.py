@@ -26,13 +26,14 @@ from labeling.judging.blind import SECOND_OPINIONS, waiting_for
 from labeling.judging.consensus import consensus
 from labeling.judging.models import BlindItem, Judgment, JudgmentEvent, Relevance
 from labeling.judging.progress import votes_of
+from labeling.judging.sources import JudgmentSource
 from labeling.queries.categories import supercategory_of
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.flags.selectors import is_withdrawn
 
 # What one annotator alone has judged and is sure of. A reviewer's judgment decides, so there is
-# nothing that a second one could change.
+# nothing that a second one could change; what somebody picked is no part of what is estimated.
 _FIRST: Final = f"""
 SELECT j.image_id, min(j.annotator_id), min(j.relevance) = 'relevant', min(c.score),
        bool_or(s.lookalike_group > '')
@@ -48,6 +49,7 @@ SELECT j.image_id, min(j.annotator_id), min(j.relevance) = 'relevant', min(c.sco
                     WHERE w.image_id = j.image_id AND w.restored_at IS NULL)
  GROUP BY j.image_id
 HAVING count(*) = 1 AND min(person.role) = 'annotator' AND min(j.relevance) <> 'unsure'
+       AND min(j.source) <> '{JudgmentSource.PICKED}'
  ORDER BY j.image_id
 """
 

@@ -22,6 +22,7 @@ from labeling.blind.items import RANDOM, blind_item, known_images_mix
 from labeling.candidates.models import Candidate
 from labeling.judging.blind import RELEASE_AUDIT
 from labeling.judging.models import BlindItem, Judgment, JudgmentEvent, Relevance
+from labeling.judging.sources import JudgmentSource
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.flags.selectors import is_withdrawn
@@ -160,6 +161,8 @@ def _positives_unseen(query: Query, annotator: Any) -> list[int]:
         query.blind_items.filter(kind=RELEASE_AUDIT.name, image=OuterRef("image")),
         query.draws.filter(image=OuterRef("image")),
         votes.exclude(relevance=Relevance.RELEVANT),
+        # Chosen by somebody, perhaps for how easily they are recognized.
+        votes.filter(source=JudgmentSource.PICKED),
     )
     known = Candidate.objects.filter(list=query.current_list_id).filter(
         Exists(votes), ~is_withdrawn("image"), *(~Exists(rows) for rows in seen)

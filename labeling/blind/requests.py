@@ -1,4 +1,6 @@
-"""Images that runs rank high and nobody has judged: requested by reviewers, judged blindly."""
+"""Images that nobody has judged, requested by reviewers and judged blindly: those that runs rank
+high, and those that they picked.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,14 @@ from typing import Any
 
 from django.db import transaction
 
+from core.bulk import BulkOutcome
+from core.errors import Conflict
 from labeling.blind.items import blind_item
-from labeling.judging.blind import REQUESTED
+from labeling.candidates.services import lock_query_shared
+from labeling.judging.blind import PICKED, REQUESTED
 from labeling.judging.models import BlindItem, Judgment
 from labeling.queries.models import Query
-from retrieval.flags.selectors import images_in_corpus
+from retrieval.flags.selectors import ids_in_corpus, images_in_corpus
 
 
 @transaction.atomic
@@ -55,3 +60,31 @@ def images_request(
         ignore_conflicts=True,
     )
     return new
+
+
+@transaction.atomic
+def images_put_before(*, query: Query, image_ids: Collection[int], by: Any) -> BulkOutcome:
+    """Have images judged for a query blindly, in its candidate list or not; what somebody has
+    judged is skipped. Raises Conflict where the query isn't in a state of `PICKED.offered_in`, and
+    QueryGone.
+    """
+    query = lock_query_shared(query)
+    if query.state not in PICKED.offered_in:
+        state = query.get_state_display().lower()
+        raise Conflict(f"The query is {state}, so nobody judges images for it.")
+    outcome = BulkOutcome()
+    there = ids_in_corpus(image_ids, outcome)
+    judged = Judgment.objects.filter(query=query, image__in=there)
+    known = set(judged.values_list("image", flat=True))
+    waiting = query.blind_items.filter(kind__in=(PICKED.name, REQUESTED.name), image__in=there)
+    asked = set(waiting.values_list("image", flat=True)) - known
+    outcome.skip(sorted(known), "Somebody has judged the image for this query.")
+    outcome.skip(sorted(asked), "The image waits for a judgment already.")
+    new = [pk for pk in there if pk not in known | asked]
+    # Of two requests at once the first keeps an image.
+    BlindItem.objects.bulk_create(
+        [blind_item(PICKED, query=query, image_id=pk, requested_by=by) for pk in new],
+        ignore_conflicts=True,
+    )
+    outcome.done = len(new)
+    return outcome

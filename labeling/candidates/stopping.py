@@ -79,9 +79,10 @@ def stop_state(
     order of judging: a gap ends the labeled prefix, and an unsure judgment counts as a negative.
 
     `withdrawn` are the ranks of images withdrawn from the corpus: neither they nor their labels
-    count, and they don't end the prefix. `outside_list` are the ranks judged only from a search
-    or among similar images: the prefix never ends with a run of them unless every candidate is
-    judged, so judging there doesn't extend the streak; those without a label are ignored.
+    count, and they don't end the prefix. `outside_list` are the ranks judged only from a search,
+    among similar images or because somebody picked them: the prefix never ends with a run of them
+    unless every candidate is judged, so judging there doesn't extend the streak; those without a
+    label are ignored.
     A prefix that ends before the last rank ends with a judgment made in the list. Time O(length),
     memory one byte a candidate beside the arguments.
 

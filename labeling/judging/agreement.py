@@ -40,8 +40,8 @@ class Pattern:
 
 # What was chosen because of what people said of it can't tell how far they agree: a reviewer's
 # decisions, the known positives of an audit, checks. So none of these is a vote here; what
-# reviewers judge blindly is. Query by query, along the index of a query's judgments, and of those
-# alone whose image has several.
+# reviewers judge blindly is. Nor is what somebody picked, which is no sample. Query by query,
+# along the index of a query's judgments, and of those alone whose image has several.
 _PATTERNS: Final = f"""
 SELECT q.id, i.*
   FROM unnest(%s::bigint[]) q (id)
@@ -59,7 +59,7 @@ SELECT q.id, i.*
          WHERE j.query_id = q.id AND j.image_id IN (
                    SELECT image_id FROM {Judgment._meta.db_table} WHERE query_id = q.id
                     GROUP BY image_id HAVING count(*) > 1)
-           AND (person.role = 'annotator' OR j.source = 'second')
+           AND (person.role = 'annotator' OR j.source = 'second') AND j.source <> 'picked'
            AND NOT EXISTS (SELECT FROM {BlindItem._meta.db_table} known
                             WHERE known.query_id = j.query_id AND known.image_id = j.image_id
                               AND known.only_for_id = j.annotator_id)

@@ -89,8 +89,23 @@ REQUESTED: Final = BlindKind(
     end=("No images of runs left", "No more images that runs request wait for you here."),
     waiting="of runs left to judge",
 )
+#: A purposive choice, which no estimate counts: `OUTSIDE_LIST` keeps it out of streaks, second
+#: opinions and agreement pass it over, and to audits it is as any other judgment outside them. Its
+#: name is in addresses that annotators see, so it says nothing of who chose.
+PICKED: Final = BlindKind(
+    "further-images",
+    JudgmentSource.PICKED,
+    offered_in=(_OPEN, _SUBMITTED, _COMPLETE),
+    visible_in=(_OPEN, _SUBMITTED, _COMPLETE),
+    title="Further images",
+    tab="Images",
+    about="Images that nobody has judged, in random order. Judge each by itself; if you can’t "
+    "tell, mark it unsure.",
+    end=("No further images left", "No further images of this query wait for you here."),
+    waiting="waiting to be judged",
+)
 
-BLIND_KINDS: list[BlindKind] = [RELEASE_AUDIT, SECOND_OPINIONS, REQUESTED]
+BLIND_KINDS: list[BlindKind] = [RELEASE_AUDIT, SECOND_OPINIONS, REQUESTED, PICKED]
 """A registry: extras append theirs."""
 
 

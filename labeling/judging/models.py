@@ -174,9 +174,9 @@ class JudgmentEvent(AbstractJudgment):
 
 class BlindItem(models.Model):
     """An image of a query that people judge without knowing why: by its kind (`judging.blind`) what
-    a release's audit drew, a label of somebody else, or what a run requests. Or one that is known
-    already, to see whether a person recognizes it: a seed of an audit, a check among opinions. Only
-    `displayed_at` and `used_up_at` change, once each.
+    a release's audit drew, a label of somebody else, what a run requests or a reviewer picked. Or
+    one that is known already, to see whether a person recognizes it: a seed of an audit, a check
+    among opinions. Only `displayed_at` and `used_up_at` change, once each.
     """
 
     # No index of its own: the unique constraints begin with it.

@@ -18,6 +18,7 @@ from labeling.candidates.selectors import has_own_filter
 from labeling.candidates.stopping import NOT_RELEVANT, RELEVANT, UNSURE, StopState, stop_state
 from labeling.judging.consensus import Consensus, Vote, consensus_by_key
 from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.judging.sources import OUTSIDE_LIST
 from labeling.queries.models import Assignment, Query
 from retrieval.corpus.models import ImageWithdrawal
 
@@ -62,7 +63,7 @@ class _ListLabels:
     ranks: dict[str, list[int]] = field(default_factory=dict)
     """The judged ranks by relevance."""
     outside_list: list[int] = field(default_factory=list)
-    """Ranks judged only from a search or among similar images."""
+    """Ranks judged only outside the list's order (`OUTSIDE_LIST`)."""
     withdrawn: list[int] = field(default_factory=list)
     unsure: int = 0
     seconds_per_image: float | None = None
@@ -199,7 +200,7 @@ _OWN = _LABELS.format(
     SELECT query_id, image_id, rank,
            CASE WHEN withdrawn OR rank IS NULL OR rank > size THEN ''
                 ELSE relevance END AS relevance,
-           source IN ('search', 'similar') AS outside_list, seconds, (seconds > 0)::int AS timed
+           source = ANY(%(elsewhere)s) AS outside_list, seconds, (seconds > 0)::int AS timed
       FROM vote
     """,
 )
@@ -210,7 +211,7 @@ _CONSENSUS = _LABELS.format(
            CASE WHEN withdrawn OR rank IS NULL OR rank > size THEN ''
                 WHEN min(relevance) = max(relevance) THEN min(relevance) ELSE 'contested'
             END AS relevance,
-           bool_and(source IN ('search', 'similar')) AS outside_list,
+           bool_and(source = ANY(%(elsewhere)s)) AS outside_list,
            sum(seconds) AS seconds, count(*) FILTER (WHERE seconds > 0) AS timed
       FROM vote GROUP BY query_id, image_id, rank, withdrawn, size
     """,
@@ -225,6 +226,7 @@ def _list_labels(queries: Sequence[Query], annotator: Any) -> dict[int, _ListLab
         "lists": [current.pk if current else None for current in lists],
         "sizes": [current.size if current else 0 for current in lists],
         "annotator": None if annotator is None else annotator.pk,
+        "elsewhere": list(OUTSIDE_LIST),
     }
     rows = fetch_all(_CONSENSUS if annotator is None else _OWN, values)
     by_query: dict[int, _ListLabels] = {}

@@ -94,7 +94,7 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     could be when they acted and nobody has decided on it since (`_closed_at`), its grade is one
     that the query asks for and means the relevance that comes with it, its image isn't withdrawn
     and is in the current list (source "list"), drawn by an audit of the query (source "audit"),
-    shown to the person in a blind queue (sources "audit", "second" and "run"; judged after their
+    shown to the person in a blind queue (sources as `BlindKind.source`; judged after their
     hand-in too, as long as `BlindKind.judged_in` says), judged by somebody and not waiting for the
     person's own blind judgment (source "correction", for reviewers, on a complete query too; taken
     back only where somebody else's judgment stays) or in the corpus (the others), and the
@@ -301,7 +301,8 @@ def _grade_problem(item: JudgmentInput, query: Query) -> str:
 
 
 _NOT_DRAWN = (
-    "No audit has drawn the image, and it isn't among the second opinions or what runs request."
+    "No audit has drawn the image, and it isn't among the second opinions, what runs request or "
+    "further images."
 )
 
 

@@ -28,6 +28,7 @@ class JudgmentSource(StrEnum):
     RUN = "run", "Submitted run", "Submitted runs", "among the first images of a run", "r"
     CORRECTION = "correction", "Correction", "Corrections", "as a reviewer's correction", "c"
     READER = "reader", "Reader", "Readers", "through a machine that read it", "d"
+    PICKED = "picked", "Further image", "Further images", "picked by a reviewer", "p"
 
     def __new__(cls, value: str, label: str, heading: str, words: str, letter: str) -> Self:
         source = str.__new__(cls, value)
@@ -44,6 +45,7 @@ DRAWN: Final = (
     JudgmentSource.SECOND,
     JudgmentSource.RUN,
     JudgmentSource.READER,
+    JudgmentSource.PICKED,
 )
 #: Where a person can judge; "import" comes from files only.
 BY_PEOPLE: Final = (
@@ -51,8 +53,12 @@ BY_PEOPLE: Final = (
     *(*DRAWN, JudgmentSource.CORRECTION),
 )
 #: Met without knowing why: they neither replace the source of a standing judgment nor are replaced.
-BLIND: Final = frozenset({JudgmentSource.SECOND, JudgmentSource.RUN, JudgmentSource.READER})
+BLIND: Final = frozenset(
+    {JudgmentSource.SECOND, JudgmentSource.RUN, JudgmentSource.READER, JudgmentSource.PICKED}
+)
 #: Sources outside the candidate list: such judgments don't extend the labeled prefix.
-OUTSIDE_LIST: Final = frozenset({JudgmentSource.SEARCH, JudgmentSource.SIMILAR})
+OUTSIDE_LIST: Final = frozenset(
+    {JudgmentSource.SEARCH, JudgmentSource.SIMILAR, JudgmentSource.PICKED}
+)
 #: Judgments of these sources take no part in the labeling of a query.
 NOT_LABELING: Final = (JudgmentSource.IMPORT, *DRAWN, JudgmentSource.CORRECTION)

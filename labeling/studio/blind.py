@@ -37,7 +37,7 @@ from labeling.studio.candidates import audit_images
 
 class BlindQueueView(APIView):
     """What one judges blindly of a query's images: what its audits for releases drew, second
-    opinions, or what runs request.
+    opinions, what runs request, or further images.
     """
 
     @extend_schema(responses={200: BlindQueueSerializer})
@@ -45,7 +45,7 @@ class BlindQueueView(APIView):
         """What of a query is to be judged blindly (whoever sees the query, also after handing in).
 
         Audits for releases until the query is decided, second opinions while it is submitted, and
-        what runs rank high also when it is complete.
+        what runs rank high and further images also when it is complete.
         """
         query = get_query_for(request.user, pk)
         require_permission(request.user, query, kind)
@@ -58,8 +58,8 @@ class BlindDrawsView(APIView):
     @extend_schema(request=DrawSerializer, responses={200: BlindQueueSerializer})
     def post(self, request: Request, pk: int, kind: BlindKind) -> Response:
         """Show images until so many wait to be judged: all of them, with the source audit (audits
-        for releases), second (second opinions) or run (what runs request). Sent twice, it shows the
-        same.
+        for releases), second (second opinions), run (what runs request) or picked (further images).
+        Sent twice, it shows the same.
         """
         query = get_query_for(request.user, pk)
         count = validated(request, DrawSerializer)["count"]

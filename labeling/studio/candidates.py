@@ -20,6 +20,7 @@ from labeling.queries.models import Query
 from labeling.review.selectors import images_to_review
 from retrieval.corpus.models import Image, Species
 from retrieval.corpus.places import hide_places
+from retrieval.custom_fields.selectors import CustomValue, shown_field_names, values_of
 from retrieval.embedding.models import Embedding
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import is_withdrawn
@@ -42,6 +43,8 @@ class JudgedImage:
     reason: str
     flags: list[str]
     """The kinds of its open flags, whoever raised them."""
+    custom_fields: dict[str, CustomValue]
+    """Its values in the fields that an admin has shown to annotators, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,8 @@ class RankedImage(JudgedImage):
 
 def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[RankedImage]:
     """The candidates of the current list at these ranks, in the list's order and without withdrawn
-    images; empty while the list isn't ready. Two SQL queries, one more for HIDDEN_PLACES.
+    images; empty while the list isn't ready. Two SQL queries, one more for HIDDEN_PLACES
+    and one for custom fields.
     """
     current = query.current_list
     if current is None or not current.ready:
@@ -71,9 +75,11 @@ def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[Ra
         candidates = candidates.select_related("image__species").prefetch_related(
             "image__species__names"
         )
-    hide_places([candidate.image for candidate in candidates], user)
+    images = [candidate.image for candidate in candidates]
+    hide_places(images, user)
+    names = shown_field_names(images)
     return [
-        RankedImage(rank=row.rank, score=row.score, **_judged(row, row.image, hidden))
+        RankedImage(rank=row.rank, score=row.score, **_judged(row, row.image, hidden, names))
         for row in candidates
     ]
 
@@ -90,7 +96,7 @@ def _own_judgment(query: Query, user: Any, image: str) -> dict[str, Any]:
     }
 
 
-def _judged(row: Any, image: Image, names_hidden: bool) -> dict[str, Any]:
+def _judged(row: Any, image: Image, names_hidden: bool, fields_shown: list[str]) -> dict[str, Any]:
     """The members of `JudgedImage`."""
     return {
         "image": image,
@@ -99,6 +105,7 @@ def _judged(row: Any, image: Image, names_hidden: bool) -> dict[str, Any]:
         "grade": row.own_grade,
         "reason": row.own_reason or "",
         "flags": row.open_flags,
+        "custom_fields": values_of(image, fields_shown),
     }
 
 
@@ -119,7 +126,7 @@ class ReviewedImage(JudgedImage):
 
 
 def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[ReviewedImage]:
-    """The images of `images_to_review` with what the labeling page shows of an image. At most five
+    """The images of `images_to_review` with what the labeling page shows of an image. At most six
     SQL queries.
     """
     items = images_to_review(query, kind)
@@ -132,6 +139,7 @@ def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[Review
     flags: defaultdict[int, set[str]] = defaultdict(set)
     for image_id, flag in raised.values_list("image", "kind"):
         flags[image_id].add(flag)
+    names = shown_field_names(item.image for item in items)
     current, ranks = query.current_list, defaultdict[int, list[ModelRank]](list)
     if current is not None and current.pool_models:
         for model_rank in model_ranks(current, [item.image.pk for item in items]):
@@ -149,6 +157,7 @@ def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[Review
             reason=own.reason if own else "",
             source=own.source if own else None,
             flags=sorted(flags[item.image.pk]),
+            custom_fields=values_of(item.image, names),
             votes=item.votes,
             model_ranks=ranks[item.image.pk],
         )
@@ -252,7 +261,7 @@ class DrawnImage(JudgedImage):
 
 def drawn_images(*, query: Query, user: Any, state: AuditState) -> list[DrawnImage]:
     """The images of `state.to_judge`, after the last LAST_JUDGED drawn ones that the person has
-    judged; without withdrawn ones. At most five SQL queries.
+    judged; without withdrawn ones. At most six SQL queries.
     """
     own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("image"))
     judged = query.draws.filter(Exists(own)).order_by("-round__number", "-place")
@@ -264,7 +273,7 @@ def audit_images(
     *, query: Query, user: Any, judged: Sequence[int], to_judge: Sequence[int]
 ) -> list[DrawnImage]:
     """The last LAST_JUDGED of the judged images, then those to judge; without withdrawn ones. At
-    most four SQL queries.
+    most five SQL queries.
     """
     wanted = [*judged[-LAST_JUDGED:], *to_judge]
     images = Image.objects.filter(~is_withdrawn()).annotate(**_own_judgment(query, user, "pk"))
@@ -273,9 +282,9 @@ def audit_images(
         images = images.select_related("species").prefetch_related("species__names")
     known: dict[int, Any] = images.in_bulk(wanted)
     hide_places(known.values(), user)
-    waiting = set(to_judge)
+    waiting, names = set(to_judge), shown_field_names(known.values())
     return [
-        DrawnImage(to_judge=pk in waiting, **_judged(known[pk], known[pk], hidden))
+        DrawnImage(to_judge=pk in waiting, **_judged(known[pk], known[pk], hidden, names))
         for pk in wanted
         if pk in known
     ]

@@ -18,7 +18,7 @@ from labeling.queries.models import Query
 from labeling.review.selectors import KINDS
 from labeling.studio.reference import MOST_EXAMPLES, MOST_LOOKALIKES, MOST_SPECIES, Lookalike
 from retrieval.corpus.models import Species
-from retrieval.corpus.serializers import SpeciesBriefSerializer
+from retrieval.corpus.serializers import CustomValuesField, SpeciesBriefSerializer
 from retrieval.flags.models import ImageFlag
 
 LARGEST_PAGE = 500
@@ -54,6 +54,7 @@ class JudgedImageSerializer(ImageBriefSerializer):
     observed_at = serializers.DateTimeField(source="image.observed_at", allow_null=True)
     license = serializers.CharField(source="image.license", help_text="empty where unknown")
     rights_holder = serializers.CharField(source="image.rights_holder")
+    custom_fields = CustomValuesField()
     grade = serializers.IntegerField(allow_null=True, help_text="one's own, from 0 to 3")
     reason = serializers.CharField(allow_blank=True, help_text="why it has this grade")
     flags = serializers.ListField(

@@ -2,14 +2,15 @@
 read what a data set is (schema.org with MLCommons' Croissant 1.1).
 
 It names every file with its SHA-256, but the manifests, which name it, and itself; and it says how
-to read four sets of records from the snapshot's tables: splits, queries, images and annotations.
+to read sets of records from the snapshot's tables: splits, queries, images, annotations and, where
+images have any, custom fields.
 The specification: docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -53,6 +54,12 @@ _RECORDS: Final[dict[str, tuple[str, str, int, dict[str, str]]]] = {
          "license_url": "Text", "rights_holder": "Text", "observed_at": "Text",
          "latitude": "Float", "longitude": "Float"},
     ),
+    "custom_fields": (
+        "custom_fields",
+        "Further columns of the tables that the images came with.",
+        2,
+        {"image_id": "Integer", "field": "Text", "kind": "Text", "value": "Text"},
+    ),
     "annotations": (
         "pairs",
         "The judged pairs of a query and an image, and whether the image is relevant.",
@@ -86,7 +93,7 @@ def write_croissant(path: Path, snapshot: Snapshot, files: Iterable[Mapping[str,
         "inLanguage": "en",
         "keywords": ["text-to-image retrieval", "image retrieval", "biodiversity"],
         "distribution": [_file_object(entry) for entry in files],
-        "recordSet": [_splits(), *(_table(name, snapshot) for name in _RECORDS)],
+        "recordSet": [_splits(), *_tables(snapshot)],
     }
     path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
@@ -124,6 +131,12 @@ def _splits() -> dict[str, Any]:
     rows = [{"splits/name": name, "splits/url": url} for name, url in names]
     kind = {"dataType": "cr:Split", "data": rows}
     return _record_set("splits", "The splits of the queries.", 1, fields) | kind
+
+
+def _tables(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    for name, (table, *_) in _RECORDS.items():
+        if snapshot.has_table(table):
+            yield _table(name, snapshot)
 
 
 def _table(name: str, snapshot: Snapshot) -> dict[str, Any]:

@@ -153,6 +153,8 @@ class ImageFacts:
     datasets: list[str]
     licenses: list[tuple[License, int]]
     """Each license with the number of its images, most first, then by name."""
+    fields: list[str]
+    """The names of the custom fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +400,16 @@ def image_facts(snapshot: Snapshot) -> ImageFacts:
         last_date=dated[-1] if dated else "",
         datasets=sorted(datasets.keys() - {""}),
         licenses=sorted(licenses.items(), key=lambda item: (-item[1], item[0].name, item[0].url)),
+        fields=_custom_fields(snapshot),
     )
+
+
+def _custom_fields(snapshot: Snapshot) -> list[str]:
+    """The names of the fields that the images have values in."""
+    if not snapshot.has_table("custom_fields"):
+        return []
+    names = snapshot.sql("SELECT DISTINCT field FROM custom_fields ORDER BY field").fetchall()
+    return [name for (name,) in names]
 
 
 def _counts(values: pa.Array | pa.ChunkedArray) -> Counter[Any]:

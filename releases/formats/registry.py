@@ -7,6 +7,7 @@ from releases.formats import (
     beir,
     certificates,
     coco,
+    custom_fields,
     darwin_core,
     datasheet,
     huggingface,
@@ -74,6 +75,12 @@ FORMATS: list[Format] = [
         "Attribution",
         "Rights holder, license, its terms, and source of every image.",
         attribution.write,
+    ),
+    Format(
+        "custom-fields",
+        "Custom fields",
+        "Further columns of the tables that the images came with, as far as they are for releases.",
+        custom_fields.write,
     ),
     Format(
         "certificates",

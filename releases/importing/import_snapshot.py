@@ -21,7 +21,7 @@ from releases.making.images import corpus as corpus_now
 from releases.making.progress import Progress
 from releases.making.take_snapshot import CONSENSUS_RULE as OWN_RULE
 from releases.making.take_snapshot import GRADES_RULE
-from releases.making.takedown import images_write
+from releases.making.takedown import tables_redact
 from releases.models import Release
 from releases.snapshot.snapshot import (
     FixedImage,
@@ -154,6 +154,8 @@ def snapshot_import(
             for image in _images_with(listed, layout, corpus_images, matches):
                 write(image)
                 count(1)
+        if snapshot:
+            tables_redact(snapshot, directory, _taken_down(layout), tables=["custom_fields"])
         if model and not matches.whole:
             raise JobFailed("Images of the benchmark have left the corpus meanwhile.")
         with progress.step(CORPUS_STEP):
@@ -183,7 +185,7 @@ def _copy_snapshot(
     matches: ImageMatches,
     progress: Progress,
 ) -> None:
-    """Copy the tables of a snapshot, with the personal columns of images blank that were taken down
+    """Copy the tables of a snapshot, without the personal data of images that were taken down
     here."""
     for title in (QUERIES_STEP, PAIRS_STEP, FIXED_STEP):
         with progress.step(title):
@@ -191,11 +193,8 @@ def _copy_snapshot(
     with progress.step(IMAGES_STEP):
         for path in filter(Path.exists, map(snapshot.path, all_tables())):
             shutil.copyfile(path, directory / path.name)
-        ids = layout.images["image_id"].to_pylist()
-        taken_down = set(ImageTakedown.objects.values_list("pk", flat=True)).intersection(ids)
-        if taken_down:
-            table = snapshot.path("images")
-            images_write(table, directory / table.name, sorted(taken_down))
+        if taken_down := _taken_down(layout):
+            tables_redact(snapshot, directory, taken_down)
         _count_matches(layout, corpus_images, matches)
     with progress.step(CORPUS_STEP):
         facts = _facts(release, matches)
@@ -203,6 +202,12 @@ def _copy_snapshot(
     if own.origin != Release.Origin.IMPORTED:
         facts["consensus"] = _rule(layout)
     SnapshotWriter(directory).header(replace(own, **facts))
+
+
+def _taken_down(layout: Layout) -> list[int]:
+    """Those of the benchmark's images that were taken down here, by id."""
+    taken_down = set(ImageTakedown.objects.values_list("pk", flat=True))
+    return sorted(taken_down.intersection(layout.images["image_id"].to_pylist()))
 
 
 def _facts(release: Release, matches: ImageMatches) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedWriter, RawIOBase
 from itertools import islice
@@ -16,9 +16,10 @@ from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
 from core.sql import copy, fetch_all
-from releases.snapshot.snapshot import SnapshotImage
-from retrieval.corpus.models import Image, SpeciesName
+from releases.snapshot.snapshot import FieldValue, SnapshotImage
+from retrieval.corpus.models import CustomField, Image, SpeciesName
 from retrieval.corpus.places import rounded_place, shown_uncertainty
+from retrieval.custom_fields.selectors import value_text
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import has_open_flag
 from retrieval.images.files import ImageGone, ImageRef, RootUnavailable, public_bytes
@@ -62,11 +63,8 @@ def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
     It streams from one statement with all ids in one array, which PostgreSQL looks up in a single
     walk along the index, and so mostly along the disk.
     """
-    has_id = RawSQL(
-        "retrieval_image.id = ANY(%s::bigint[])", [list(image_ids)], output_field=BooleanField()
-    )
     flagged = has_open_flag(ImageFlag.Kind.NO_ORGANISM)
-    images = Image.objects.filter(has_id).annotate(no_organism=flagged)
+    images = Image.objects.filter(_has_id(image_ids)).annotate(no_organism=flagged)
     rows = images.order_by("pk").values_list(*_COLUMNS)
     stream = rows.iterator(IMAGES_AT_A_TIME)
     # There are far fewer species than images, and the next images are mostly of the same ones.
@@ -75,6 +73,30 @@ def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
         unnamed = {row[_SPECIES] for row in part} - {None, *names}
         names |= dict.fromkeys(unnamed, "") | _vernacular_names(unnamed)
         yield from _images(part, names)
+
+
+def released_fields() -> dict[str, str]:
+    """The kinds of the custom fields that releases have, by name."""
+    return dict(CustomField.objects.filter(in_releases=True).values_list("name", "kind"))
+
+
+def released_field_values(
+    image_ids: Sequence[int], fields: Mapping[str, str]
+) -> Iterator[FieldValue]:
+    """The values of the images with these ids in fields of these kinds by name, by image id and
+    field; it streams as `released_images`.
+    """
+    images = Image.objects.filter(_has_id(image_ids)).exclude(custom_fields={})
+    rows = images.order_by("pk").values_list("pk", "custom_fields")
+    for image_id, values in rows.iterator(IMAGES_AT_A_TIME):
+        for name in sorted(fields.keys() & values.keys()):
+            yield FieldValue(image_id, name, fields[name], value_text(values[name]))
+
+
+def _has_id(image_ids: Sequence[int]) -> RawSQL:
+    """The condition that an image has one of these ids, all in one array."""
+    condition = "retrieval_image.id = ANY(%s::bigint[])"
+    return RawSQL(condition, [list(image_ids)], output_field=BooleanField())
 
 
 def web_address(file_name: str, location: str = "") -> str:

@@ -102,6 +102,9 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
             for image in images.released_images(image_ids.tolist()):
                 write(image)
                 count(1)
+        if fields := images.released_fields():
+            values = images.released_field_values(image_ids.tolist(), fields)
+            writer.table("custom_fields", values)
         with progress.step(CORPUS_STEP):
             corpus = images.corpus(benchmark.species_ids)
     several = Benchmark.objects.filter(screening=False).count() > 1

@@ -59,9 +59,9 @@ def takedown_step(job: Job, deadline: float) -> bool:
 
 
 def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
-    """Write the files of a made release again without the bytes, checksums, places, times and
-    rights holders of images that were taken down, and with the pseudonym of its maker where they
-    have left; returns whether anything changed.
+    """Write the files of a made release again without the bytes, checksums, places, times, rights
+    holders and custom fields of images that were taken down, and with the pseudonym of its maker
+    where they have left; returns whether anything changed.
 
     The snapshot keeps what else is known of the images. The row gets the new checksums, by which
     the release is verified from then on, and a takedown, with the former SHA-256 of each file that
@@ -91,11 +91,10 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
         with storage.writing_directory(release.directory) as partial:
             snapshot = partial / SNAPSHOT_FOLDER
             snapshot.mkdir()
-            table = original.path("images")
+            redacted_tables = tables_redact(original, snapshot, images)
             for path in original.directory.iterdir():
-                if path.name not in (HEADER_FILE, table.name):
+                if path.name not in (HEADER_FILE, *redacted_tables):
                     os.link(path, snapshot / path.name)
-            images_write(table, snapshot / table.name, images)
             write_header(snapshot, original.header_data | {"made_by": made_by})
             written = files_write(
                 release=release, directory=partial, progress=Progress(file_steps())
@@ -116,18 +115,37 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
     return True
 
 
-def images_write(source: Path, target: Path, image_ids: Collection[int]) -> None:
-    """Copy the table of images, with the personal columns of these images blank."""
+def tables_redact(
+    snapshot: Snapshot,
+    target: Path,
+    image_ids: Collection[int],
+    tables: Collection[str] = ("images", "custom_fields"),
+) -> list[str]:
+    """Copy the tables that have personal data of images, without those of these images: of the
+    table of images their personal columns are blank, and in custom fields they have no values.
+    Returns the names of the files.
+    """
     redacted = pa.array(image_ids, type=pa.int64())
-    with (
-        pq.ParquetFile(source) as images,
-        pq.ParquetWriter(target, images.schema_arrow, compression="zstd") as written,
-    ):
-        for batch in images.iter_batches(batch_size=ROWS_AT_A_TIME):
-            blank = pc.is_in(batch["image_id"], value_set=redacted)
-            for index, field in enumerate(batch.schema):
-                if field.name in _PERSONAL:
-                    value = pa.scalar(_PERSONAL[field.name], field.type)
-                    column = pc.if_else(blank, value, batch.column(index))
-                    batch = batch.set_column(index, field, column)
-            written.write_batch(batch)
+
+    def blank(batch: pa.RecordBatch) -> pa.RecordBatch:
+        taken_down = pc.is_in(batch["image_id"], value_set=redacted)
+        for index, field in enumerate(batch.schema):
+            if field.name in _PERSONAL:
+                value = pa.scalar(_PERSONAL[field.name], field.type)
+                column = pc.if_else(taken_down, value, batch.column(index))
+                batch = batch.set_column(index, field, column)
+        return batch
+
+    def left(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.filter(pc.invert(pc.is_in(batch["image_id"], value_set=redacted)))
+
+    changes = {"images": blank, "custom_fields": left}
+    paths = [snapshot.path(name) for name in tables if snapshot.has_table(name)]
+    for path in paths:
+        with (
+            pq.ParquetFile(path) as table,
+            pq.ParquetWriter(target / path.name, table.schema_arrow, compression="zstd") as file,
+        ):
+            for batch in table.iter_batches(batch_size=ROWS_AT_A_TIME):
+                file.write_batch(changes[path.stem](batch))
+    return [path.name for path in paths]

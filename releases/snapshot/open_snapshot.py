@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _OPEN: Final = ("queries", "fixed", "vectors")
 #: Tables whose rows of validation queries are open, also of audited queries that aren't released.
 _AUDITS: Final = ("release_audits", "audited", "seeds")
+#: Tables whose rows are of images, with no query.
+_OF_IMAGES: Final = ("images", "custom_fields")
 #: The columns about the work on a query, and their values where it is withheld.
 _WORK: Final = {
     "annotators": 0,
@@ -46,7 +48,8 @@ class OpenSnapshot(Snapshot):
                           without gaps, which would tell how many are left out
         release_audits, audited, seeds
                           those of validation queries, released or not
-        images            those that open pairs or fixed lists name: which images were judged for a
+        images, custom_fields
+                          those that open pairs or fixed lists name: which images were judged for a
                           query reveals how far down its list the relevant ones lie
 
     Certificates and figures are computed from these, and so of validation queries alone. Of any
@@ -119,7 +122,7 @@ class OpenSnapshot(Snapshot):
             audits = self.whole.release_audits()
             query_ids = {audit.query_id for audit in audits if audit.split == "val"}
             return np.array(sorted(query_ids), np.int64)
-        return self._open_images if name == "images" else self._labeled
+        return self._open_images if name in _OF_IMAGES else self._labeled
 
     @cached_property
     def _labeled(self) -> npt.NDArray[np.int64]:
@@ -159,7 +162,7 @@ def write_open_snapshot(snapshot: OpenSnapshot) -> None:
 
 def _key(name: str) -> str:
     """The column whose ids decide which rows of a table are open."""
-    return "image_id" if name == "images" else "query_id"
+    return "image_id" if name in _OF_IMAGES else "query_id"
 
 
 def _contained(values: pa.Array, ids: npt.NDArray[np.int64]) -> pa.Array:

@@ -5,6 +5,8 @@
     pairs.parquet      Pair, the consensus of each judged pair, by query id and image id
     judgments.parquet  JudgmentRow, by query id, image id and annotator
     images.parquet     SnapshotImage, every image that a pair or the fixed lists name, by image id
+    custom_fields.parquet    FieldValue, the images' values in custom fields, by image id and field;
+                       only where an admin put fields into releases
     fixed.parquet      FixedImage, the fixed list of each query for re-ranking, by query id and rank
     vectors.parquet    QueryVector, the vectors by which images were ranked for a query, by query id
                        and model; not in snapshots of imported benchmarks
@@ -256,6 +258,19 @@ class SnapshotImage:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldValue:
+    """An image's value in a custom field, a column of the table that it came with."""
+
+    image_id: int
+    field: str
+    """Its name."""
+    kind: str
+    """"number", "date", "text" or "yes_no"."""
+    value: str
+    """As people write it: 3, 2.5, 2024-09-27, yes."""
+
+
+@dataclass(frozen=True, slots=True)
 class FixedImage:
     """One image of a query's fixed list."""
 
@@ -389,6 +404,7 @@ TABLES: Final[dict[str, type]] = {
     "pairs": Pair,
     "judgments": JudgmentRow,
     "images": SnapshotImage,
+    "custom_fields": FieldValue,
     "fixed": FixedImage,
     "vectors": QueryVector,
     "model_ranks": ModelRank,
@@ -509,6 +525,10 @@ class Snapshot:
     def images(self) -> Iterator[SnapshotImage]:
         """Every image, by id."""
         return self._rows("images", SnapshotImage)
+
+    def custom_fields(self) -> Iterator[FieldValue]:
+        """The images' values in custom fields, by image id and field."""
+        return self._rows_if_any("custom_fields", FieldValue)
 
     def fixed(self) -> Iterator[FixedImage]:
         """The fixed lists of all queries, also those not fit for re-ranking, by query id and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from django.utils.safestring import SafeString
@@ -39,8 +40,10 @@ def edge(value: float) -> str:
     return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
 
 
-def histogram(summary: Numbers, *, x: str, y: str, label: str) -> SafeString:
-    """Bars of counts by bin."""
+def histogram(
+    summary: Numbers, *, x: str, y: str, label: str, edge: Callable[[float], str] = edge
+) -> SafeString:
+    """Bars of counts by bin; `edge` names the lower end of a bin."""
     values = [{"bin": edge(low), "count": count} for low, _, count in summary["bins"]]
     most = max((value["count"] for value in values), default=0)
     spec = {

@@ -18,9 +18,10 @@ from releases.snapshot.figures import (
 )
 from releases.snapshot.manifest import counts_of
 from releases.snapshot.snapshot import Snapshot
+from releases.statistics.field_numbers import field_numbers
 
 #: The version of the numbers' form; numbers stored in another form are computed again.
-FORM: Final = 5
+FORM: Final = 6
 #: Lower ends of the bins of images per query; the last is open.
 COUNT_EDGES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 #: Seconds; lower ends, the last open.
@@ -98,6 +99,7 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         the label. Source: Chun et al. 2022, "ECCV Caption", table B.1. None where judgments is.
     grades: [[from rank, to rank, how many pairs of each grade from 3 to 0]] by the RANKS of the
         candidate lists, at last [None, None, …] of pairs outside; None where no query has grades.
+    custom_fields: see `field_numbers`.
     """
     header, counts = snapshot.header, counts_of(snapshot)
     known = header.origin != "imported" or counts.judgments
@@ -122,6 +124,7 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         "agreement": _agreement(snapshot) if known else None,
         "people": _people(snapshot) if known else None,
         "grades": _grades(snapshot) if snapshot.graded_queries else None,
+        "custom_fields": field_numbers(snapshot),
     }
 
 

@@ -50,6 +50,10 @@ def sections(numbers: Numbers) -> list[Section]:
         _agreement(numbers["agreement"]),
         *([_people(numbers["people"])] if numbers["people"] else []),
         *([_grades(numbers["grades"])] if numbers["grades"] else []),
+        *(
+            _custom_field(field, number, numbers["images"])
+            for number, field in enumerate(numbers["custom_fields"], 1)
+        ),
     ]
 
 
@@ -331,3 +335,32 @@ def _ranks_name(low: int | None, high: int | None) -> str:
     if high is None:
         return f"{low:,} and more"
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _custom_field(about: Numbers, number: int, images: int) -> Section:
+    title, with_value = about["field"], about["images"]
+    says = f"{with_value:,} of {counted(images, 'image', 'images')} have a value."
+    if about["kind"] == "number":
+        rows = [(f"{_exact(low)} to {_exact(high)}", count) for low, high, count in about["bins"]]
+        label = f"{title}. {says}"
+        chart = histogram(about, x="value, from", y="images", label=label, edge=_exact)
+    else:
+        rows = [(name, count) for name, count in about["bars"]]
+        others = with_value - sum(count for _, count in rows)
+        if about["kind"] != "date" and (len(rows) == 1 or rows[0][1] > rows[1][1]):
+            says += f" The most frequent is “{rows[0][0]}”, in {rows[0][1]:,}."
+        if others:
+            says += f" {others:,} have values that are less frequent than those shown."
+        chart = bars(rows, x="images", label=f"{title}. {says}")
+    return Section(
+        key=f"field-{number}",
+        title=title,
+        says=says,
+        chart=chart,
+        headings=["Value", "Images"],
+        rows=[[name, f"{count:,}"] for name, count in rows],
+    )
+
+
+def _exact(value: float) -> str:
+    return f"{value:.10g}"

@@ -1,4 +1,4 @@
-"""Species in answers of the API."""
+"""Species and custom fields in answers of the API."""
 
 from __future__ import annotations
 
@@ -33,3 +33,23 @@ class SpeciesOfImage(serializers.Serializer[Any]):
         if image.species is None or names_hidden_from(self.context["request"].user):
             return None
         return SpeciesBriefSerializer(image.species).data
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "additionalProperties": {
+            "oneOf": [{"type": "number"}, {"type": "string"}, {"type": "boolean"}]
+        },
+        "description": "numbers, texts, true or false, ISO dates by the names of custom fields",
+    }
+)
+class CustomValuesField(serializers.Field[Any, Any, Any, Any]):
+    """Values of an image in custom fields that the user may see."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(read_only=True, **options)
+
+    def to_representation(self, value: Any) -> Any:
+        """The values as they are."""
+        return value

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from core.access import Role, require_role
+from core.api.bulk import BulkOutcomeSerializer
 from core.api.parameters import parameters, validated
 from retrieval.corpus.models import Image
 from retrieval.flags.models import ImageFlag
@@ -28,12 +29,14 @@ from retrieval.flags.serializers import (
     ClearedSerializer,
     ClearSerializer,
     FlagListSerializer,
+    FlagManySerializer,
     FlagRaiseSerializer,
     FlagReviewSerializer,
     FlagSerializer,
     FlagsParameters,
     ReopenSerializer,
     RestoreSerializer,
+    WithdrawManySerializer,
     WithdrawSerializer,
 )
 from retrieval.flags.services import (
@@ -43,6 +46,8 @@ from retrieval.flags.services import (
     image_flags_reopen,
     image_restore,
     image_withdraw,
+    images_flag_raise,
+    images_withdraw,
 )
 
 
@@ -108,6 +113,33 @@ class FlagActions(GenericViewSet[Image]):
         raised = get_object_or_404(ImageFlag, pk=flag, image=pk, raised_by=request.user)
         image_flag_retract(flag=raised, by=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(
+        operation_id="images_flag_many",
+        request=FlagManySerializer,
+        responses=BulkOutcomeSerializer,
+    )
+    @action(detail=False, methods=["post"], url_path="flag-many")
+    def flag_many(self, request: Request) -> Response:
+        """Flag up to 5,000 images for a reviewer, all or none, as each by itself is flagged."""
+        given = validated(request, FlagManySerializer)
+        outcome = images_flag_raise(
+            image_ids=given["ids"], kind=given["reason"], note=given["note"], by=request.user
+        )
+        return Response(BulkOutcomeSerializer(outcome).data)
+
+    @extend_schema(
+        operation_id="images_withdraw_many",
+        request=WithdrawManySerializer,
+        responses=BulkOutcomeSerializer,
+    )
+    @action(detail=False, methods=["post"], url_path="withdraw-many")
+    def withdraw_many(self, request: Request) -> Response:
+        """Withdraw up to 5,000 images from the corpus, all or none (reviewers)."""
+        require_role(request.user, Role.REVIEWER)
+        given = validated(request, WithdrawManySerializer)
+        outcome = images_withdraw(image_ids=given["ids"], by=request.user, note=given["note"])
+        return Response(BulkOutcomeSerializer(outcome).data)
 
     @extend_schema(
         operation_id="images_withdraw", request=WithdrawSerializer, responses=FlagReviewSerializer

@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from core.access import Role, at_least
+from core.bulk import BulkOutcome
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
 
@@ -39,6 +40,19 @@ def has_open_flag(kind: str) -> Exists:
 def images_in_corpus() -> QuerySet[Image]:
     """Every image that isn't withdrawn."""
     return Image.objects.filter(~is_withdrawn())
+
+
+def ids_in_corpus(image_ids: Iterable[int], outcome: BulkOutcome) -> list[int]:
+    """Those of the ids that images of the corpus have, ascending, each once; the outcome says why
+    others are skipped. Two SQL queries.
+    """
+    wanted = set(image_ids)
+    known = set(Image.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    standing = ImageWithdrawal.objects.filter(image__in=known, restored_at=None)
+    gone = set(standing.values_list("image", flat=True))
+    outcome.skip(sorted(wanted - known), "There is no such image.")
+    outcome.skip(sorted(gone), "The image is withdrawn from the corpus.")
+    return sorted(known - gone)
 
 
 def images_visible_to(user: Any) -> QuerySet[Image]:

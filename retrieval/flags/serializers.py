@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.access import Role, at_least
+from core.api.bulk import IdsSerializer
 from core.api.fields import IdField, TextField, TruthField
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.corpus.serializers import SpeciesBriefSerializer
@@ -57,6 +58,13 @@ class FlagRaiseSerializer(serializers.Serializer[Any]):
     note = TextField(default="", allow_blank=True, max_length=LONGEST_NOTE)
 
 
+class FlagManySerializer(IdsSerializer):
+    """Images to flag for one reason."""
+
+    reason = serializers.ChoiceField(choices=ImageFlag.Kind.choices)
+    note = TextField(default="", allow_blank=True, max_length=LONGEST_NOTE)
+
+
 class WithdrawalSerializer(serializers.ModelSerializer[ImageWithdrawal]):
     """Who withdrew an image, when and why."""
 
@@ -97,6 +105,10 @@ class WithdrawSerializer(serializers.Serializer[Any]):
     """A withdrawal's reason."""
 
     note = TextField(default="", allow_blank=True, max_length=LONGEST_NOTE)
+
+
+class WithdrawManySerializer(IdsSerializer, WithdrawSerializer):
+    """Images to withdraw for one reason."""
 
 
 class RestoreSerializer(serializers.Serializer[Any]):

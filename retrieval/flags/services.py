@@ -13,11 +13,13 @@ from typing import Any, Final
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from core.bulk import BulkOutcome
 from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Image, ImageTakedown, ImageWithdrawal
 from retrieval.corpus.shown import shown_files_remove
 from retrieval.flags.models import ImageFlag
+from retrieval.flags.selectors import ids_in_corpus
 
 LONGEST_NOTE: Final = 1000
 
@@ -50,6 +52,30 @@ def image_flag_raise(*, image: Image, kind: str, note: str = "", by: Any) -> tup
 
 
 @transaction.atomic
+def images_flag_raise(
+    *, image_ids: Collection[int], kind: str, note: str = "", by: Any
+) -> BulkOutcome:
+    """Flag images as `image_flag_raise` does one, in a few statements for all."""
+    _images_lock(image_ids)
+    outcome = BulkOutcome()
+    there = ids_in_corpus(image_ids, outcome)
+    own = ImageFlag.objects.filter(
+        image__in=there, kind=kind, raised_by=by, state=ImageFlag.State.OPEN
+    )
+    flagged = dict(own.values_list("image", "note"))
+    same = {pk for pk, before in flagged.items() if note in ("", before)}
+    outcome.skip(sorted(same), "You have flagged the image so already.")
+    own.exclude(image__in=same).update(note=note)
+    ImageFlag.objects.bulk_create(
+        ImageFlag(image_id=pk, kind=kind, note=note, raised_by=by)
+        for pk in there
+        if pk not in flagged
+    )
+    outcome.done = len(there) - len(same)
+    return outcome
+
+
+@transaction.atomic
 def image_flag_retract(*, flag: ImageFlag, by: Any) -> bool:
     """Delete an open flag of `by`; returns whether it still existed.
 
@@ -66,26 +92,38 @@ def image_flag_retract(*, flag: ImageFlag, by: Any) -> bool:
     return True
 
 
-@transaction.atomic
 def image_withdraw(*, image: Image, by: Any, note: str = "") -> ImageWithdrawal:
-    """Withdraw an image from the corpus and uphold its open flags; returns the withdrawal, which
-    may be an earlier one that is in force.
+    """Withdraw an image as `images_withdraw` does; returns the withdrawal, which may be an earlier
+    one that is in force. Raises Image.DoesNotExist for a deleted image.
+    """
+    images_withdraw(image_ids=[image.pk], by=by, note=note)
+    withdrawal = ImageWithdrawal.objects.filter(image=image, restored_at=None).first()
+    if withdrawal is None:
+        raise Image.DoesNotExist(f"There is no image {image.pk}.")
+    return withdrawal
 
-    Search, new lists and new releases leave the image out from this moment; frozen lists keep its
-    row, and its judgments stay. The files by which signed addresses showed it are deleted. Raises
-    Image.DoesNotExist for a deleted image.
+
+@transaction.atomic
+def images_withdraw(*, image_ids: Collection[int], by: Any, note: str = "") -> BulkOutcome:
+    """Withdraw images from the corpus and uphold their open flags, in a few statements for all.
+
+    Search, new lists and new releases leave them out from this moment; frozen lists keep their
+    rows, and their judgments stay. The files by which signed addresses showed them are deleted.
     """
     transaction_lock(_LOCK, shared=True)
-    _image_lock(image)
-    withdrawal = ImageWithdrawal.objects.filter(image=image, restored_at=None).first()
-    if withdrawal is not None:
-        return withdrawal
-    shown_files_remove(image.pk)
+    _images_lock(image_ids)
+    outcome = BulkOutcome()
+    new = ids_in_corpus(image_ids, outcome)
+    shown_files_remove(new)
     moment = _now()
-    _open_flags(image).update(state=ImageFlag.State.UPHELD, decided_by=by, decided_at=moment)
-    return ImageWithdrawal.objects.create(
-        image=image, note=note, withdrawn_by=by, withdrawn_at=moment
+    ImageFlag.objects.filter(image__in=new, state=ImageFlag.State.OPEN).update(
+        state=ImageFlag.State.UPHELD, decided_by=by, decided_at=moment
     )
+    ImageWithdrawal.objects.bulk_create(
+        ImageWithdrawal(image_id=pk, note=note, withdrawn_by=by, withdrawn_at=moment) for pk in new
+    )
+    outcome.done = len(new)
+    return outcome
 
 
 @transaction.atomic
@@ -163,6 +201,12 @@ _LOCK: Final = lock_key("withdrawals")
 def _image_lock(image: Image) -> None:
     """Lock the image's row, but not against new judgments and embeddings that refer to it."""
     Image.objects.select_for_update(no_key=True, of=("self",)).only("pk").get(pk=image.pk)
+
+
+def _images_lock(image_ids: Collection[int]) -> None:
+    """Lock the images' rows, as `_image_lock` does one, in the order of their ids."""
+    rows = Image.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=image_ids)
+    list(rows.order_by("pk").values_list("pk"))
 
 
 def _open_flags(image: Image) -> QuerySet[ImageFlag]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_serializer
+from drf_spectacular.utils import (
+    extend_schema,
+    extend_schema_field,
+    extend_schema_serializer,
+)
 from rest_framework import mixins, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,7 +21,8 @@ from core.api.parameters import parameters
 from retrieval.corpus.models import Image
 from retrieval.corpus.places import hide_places
 from retrieval.corpus.selectors import corpus_images
-from retrieval.corpus.serializers import SpeciesOfImage
+from retrieval.corpus.serializers import CustomValuesField, SpeciesOfImage
+from retrieval.custom_fields.selectors import CustomValue, fields_visible_to, values_of
 from retrieval.flags.api import FlagActions
 from retrieval.flags.selectors import images_visible_to
 
@@ -24,7 +30,8 @@ from retrieval.flags.selectors import images_visible_to
 class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
     """An image; sizes in pixels, upright. `folder` has the names of folders that are no species,
     `taxon_text` the source's name of a taxon that is no species. They, `source_id`, its id in its
-    data set, and `file_name` are empty where names are hidden.
+    data set, and `file_name` are empty where names are hidden. `custom_fields` are those that one
+    may see.
     """
 
     url = serializers.CharField(read_only=True)
@@ -38,6 +45,7 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
     )
     folder = serializers.SerializerMethodField()
     taxon_text = serializers.SerializerMethodField()
+    custom_fields = serializers.SerializerMethodField()
 
     class Meta:
         model = Image
@@ -66,6 +74,7 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
             "license_text",
             "rights_holder",
             "observer",
+            "custom_fields",
         )
         read_only_fields = fields
 
@@ -82,6 +91,15 @@ class ImageSerializer(SpeciesOfImage, serializers.ModelSerializer[Image]):
 
     def get_taxon_text(self, image: Image) -> str:
         return self._unless_names_are_hidden(image.taxon_text)
+
+    @extend_schema_field(CustomValuesField)
+    def get_custom_fields(self, image: Image) -> dict[str, CustomValue]:
+        return values_of(image, self._fields_visible)
+
+    @cached_property
+    def _fields_visible(self) -> list[str]:
+        fields = fields_visible_to(self.context["request"].user)
+        return list(fields.values_list("name", flat=True))
 
     def _unless_names_are_hidden(self, name: str) -> str:
         return "" if names_hidden_from(self.context["request"].user) else name

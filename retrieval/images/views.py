@@ -24,9 +24,10 @@ from core.registries import IMAGE_PANELS, cards
 from core.storage import is_shared
 from core.world_map import place_dot
 from retrieval.corpus.addresses import is_signed
-from retrieval.corpus.models import Image
+from retrieval.corpus.models import CustomField, Image
 from retrieval.corpus.places import hide_places
 from retrieval.corpus.shown import cache_folder, shown_files_lock, shown_key
+from retrieval.custom_fields.selectors import fields_visible_to, value_text
 from retrieval.flags.selectors import flag_reviews, image_visible_to, images_visible_to
 from retrieval.flags.serializers import FlagSerializer
 from retrieval.images.files import (
@@ -58,11 +59,19 @@ def image_page(request: HttpRequest, pk: int) -> HttpResponse:
         "image": image,
         "names_hidden": names_hidden_from(request.user),
         "map": _map_of(image),
+        "custom_fields": _custom_fields_of(image, request.user),
         "flags": FlagSerializer(review.flags, many=True, context={"request": request}).data,
         "withdrawal": review.withdrawal,
         "panels": cards(IMAGE_PANELS, request, image),
     }
     return render(request, "retrieval/image.html", context)
+
+
+def _custom_fields_of(image: Image, user: Any) -> list[tuple[CustomField, str]]:
+    """The custom fields that the user sees, of those that the image has, with their values."""
+    fields = fields_visible_to(user) if image.custom_fields else ()
+    values = image.custom_fields
+    return [(field, value_text(values[field.name])) for field in fields if field.name in values]
 
 
 def _map_of(image: Image) -> str:

@@ -98,8 +98,7 @@ def _remove(job: Job, dataset: str) -> bool:
             if problem := removal_problem(dataset, ids):
                 raise JobFailed(problem)
             images_removed.send(sender=None, image_ids=ids)
-            for pk in ids:
-                shown_files_remove(pk)
+            shown_files_remove(ids)
             for model in (Embedding, ImageFlag, ImageWithdrawal):
                 model._default_manager.filter(image__in=ids).delete()
             # Not by Django's cascade: what else names an image has the database refuse.

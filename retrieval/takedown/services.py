@@ -11,7 +11,7 @@ from django.dispatch import Signal
 from core.errors import Invalid
 from retrieval.corpus.models import Image, ImageTakedown
 from retrieval.embedding.models import Embedding, EmbeddingModel
-from retrieval.flags.services import image_withdraw
+from retrieval.flags.services import images_withdraw
 from retrieval.images.files import ImageRef, copies_remove
 from retrieval.ranking.matrices import matrix_rebuild
 
@@ -43,8 +43,7 @@ def image_take_down(*, image: Image, reason: str, by: Any) -> list[int]:
     removed = list(
         same.filter(takedown=None).order_by("pk").select_for_update(no_key=True, of=("self",))
     )
-    for image_row in removed:
-        image_withdraw(image=image_row, by=by, note=reason)
+    images_withdraw(image_ids=[image_row.pk for image_row in removed], by=by, note=reason)
     ImageTakedown.objects.bulk_create(
         ImageTakedown(image=image_row, sha256=image_row.sha256, reason=reason, taken_down_by=by)
         for image_row in removed

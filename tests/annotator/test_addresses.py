@@ -99,13 +99,17 @@ def test_what_each_role_reads_and_what_caches_may_keep(
 ) -> None:
     """Images alone may be kept, by the browser that was given them. The keys of draws are nowhere,
     not in the files of a release either: as bytes, hexadecimal digits or base 64. Hidden places are
-    for reviewers and admins.
+    for reviewers and admins, and so are custom fields that no admin has shown or released.
     """
     settings.HIDDEN_PLACES = ["CR"]
     Species.objects.update(conservation_status="CR")
     place = {"latitude": 12.345678, "longitude": -76.543219}
     Image.objects.update(species=world.species, **place)
     placed = set()
+    # By the values of custom fields: those who read them anywhere.
+    readers: dict[bytes, set[str]] = {
+        value: set() for value in (b"biotope-shown", b"biotope-released", b"biotope-hidden")
+    }
     query, run = world.queries["open"].pk, world.run.pk
     parameters = {
         f"api/queries/{query}/history/": {"image": FIRST_ID},
@@ -138,6 +142,9 @@ def test_what_each_role_reads_and_what_caches_may_keep(
             assert not told(text), (role, address)
             if b"12.345678" in text or b"76.543219" in text:
                 placed.add((role, address))
+            for value, who in readers.items():
+                if value in text:
+                    who.add(role)
             status = answer.status_code
             if not address.startswith("admin/jsi18n"):
                 header = answer.headers["Cache-Control"]
@@ -152,6 +159,12 @@ def test_what_each_role_reads_and_what_caches_may_keep(
     assert wrong == []
     assert seen > 100
     assert {role for role, _ in placed} == {"reviewer", "admin"}, placed
+    decide = {"reviewer", "admin"}
+    assert readers == {
+        b"biotope-shown": {"annotator", *decide},
+        b"biotope-released": {"researcher", *decide},
+        b"biotope-hidden": decide,
+    }
     image = {
         address[1:].partition("?")[0] for address in (world.image.url, world.image.thumbnail_url)
     }

@@ -41,7 +41,7 @@ print(json.dumps({
         registries.SNAPSHOT_FACTS, registries.QUERY_PANELS, registries.QUERY_TASKS,
         registries.IMAGE_PANELS[2:], registries.IMAGE_USES[9:],
         registries.SNAPSHOT_TABLES, LAYOUTS[1:], BASES,
-        SETTING_FIELDS.keys() & {"BOX_SECOND_OPINION"}, FEATURES, BLIND_KINDS[3:], RUN_MARKS,
+        SETTING_FIELDS.keys() & {"BOX_SECOND_OPINION"}, FEATURES, BLIND_KINDS[4:], RUN_MARKS,
         OTHER_FINDS)],
     "jobs": sorted(HANDLERS),
     "settings": dir(settings),

@@ -29,7 +29,7 @@ from labeling.lifecycle.services import query_create, query_transition, query_up
 from labeling.queries.models import Assignment, Query
 from releases.making.services import release_claim, release_make
 from releases.models import Release
-from retrieval.corpus.models import Image, ImageRoot, Species
+from retrieval.corpus.models import CustomField, Image, ImageRoot, Species
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.services import image_flag_raise, image_withdraw
@@ -92,6 +92,7 @@ class World:
             },
             "import": {"upload": UUID(self.upload), "number": 0},
             "take-down": {"pk": self.image.pk},
+            "custom-fields": {"pk": CustomField.objects.earliest("pk").pk},
             "queries": {"pk": self.queries["open"].pk, "image": FIRST_ID},
             "benchmarks": {"pk": self.queries["open"].benchmark_id},
             "releases": {
@@ -157,6 +158,16 @@ def make_world(settings: Any, folder: Path) -> World:
     embed(real, scores=[0.1] * len(real))
     species = make_species("Bufo bufo")
     make_images(IMAGES, species=species)
+    CustomField.objects.create(name="habitat", kind="text", shown_to_annotators=True)
+    CustomField.objects.create(name="released", kind="text", in_releases=True)
+    CustomField.objects.create(name="hidden", kind="text")
+    Image.objects.filter(pk__in=[real[0].pk, FIRST_ID]).update(
+        custom_fields={
+            "habitat": "biotope-shown",
+            "released": "biotope-released",
+            "hidden": "biotope-hidden",
+        }
+    )
 
     def query(number: int, text: str, split: str, *path: str) -> Query:
         made = query_create(

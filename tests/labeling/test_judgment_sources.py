@@ -20,7 +20,7 @@ def test_the_studio_has_the_letters_of_all_sources():
 
 def test_releases_and_interfaces_have_the_values_in_order():
     values = ["list", "search", "similar", "audit", "import", "learned", "second", "run"]
-    values += ["correction", "reader"]
+    values += ["correction", "reader", "picked"]
     assert list(JudgmentSource) == values
     assert [one for one in values if one not in BY_PEOPLE] == ["import"]
-    assert NOT_LABELING == ("import", "audit", "second", "run", "reader", "correction")
+    assert NOT_LABELING == ("import", "audit", "second", "run", "reader", "picked", "correction")

@@ -58,6 +58,7 @@ def test_everything_that_is_told_of_a_candidate(toy_model, open_query, annotator
         "relevance": "relevant",
         "grade": None,
         "reason": "",
+        "custom_fields": {},
         "flags": ["person"],
     }
 

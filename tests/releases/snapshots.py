@@ -21,6 +21,7 @@ from releases.snapshot.release_files import JudgmentRow
 from releases.snapshot.snapshot import (
     AuditedImage,
     DrawnRound,
+    FieldValue,
     FixedImage,
     Header,
     ListModel,
@@ -172,10 +173,12 @@ def write_snapshot(
     audited: Iterable[AuditedImage] = (),
     seeds: Iterable[Seed] = (),
     model_ranks: Iterable[ModelRank] | None = None,
+    custom_fields: Iterable[FieldValue] | None = None,
 ) -> Snapshot:
     """Write a snapshot from rows in their order into `directory`, made where it isn't there.
 
-    Without `model_ranks` it has no such table, as one that was imported.
+    Without `model_ranks` it has no such table, as one that was imported, and without
+    `custom_fields` as one of a corpus that has none.
     """
     directory.mkdir(parents=True, exist_ok=True)
     writer = SnapshotWriter(directory)
@@ -193,6 +196,8 @@ def write_snapshot(
     writer.table("seeds", seeds)
     if model_ranks is not None:
         writer.table("model_ranks", model_ranks)
+    if custom_fields is not None:
+        writer.table("custom_fields", custom_fields)
     return Snapshot(directory)
 
 

@@ -13,6 +13,7 @@ from releases.snapshot.snapshot import (
     TABLES,
     AuditedImage,
     DrawnRound,
+    FieldValue,
     FixedImage,
     ModelRank,
     PoolImage,
@@ -50,6 +51,7 @@ def whole(tmp_path: Path) -> Snapshot:
         pairs=[pair(one, one, True, row=one) for one in both],
         judgments=[judgment(one, one) for one in both],
         images=[image(one) for one in (*both, 5)],
+        custom_fields=[FieldValue(one, "habitat", "text", "bog") for one in (*both, 5)],
         fixed=[FixedImage(one, 1, 5, 0.5) for one in both],
         vectors=[QueryVector(one, "toy", "a stork", [1.0]) for one in both],
         model_ranks=[ModelRank(one, one, "toy", 1, 0.5) for one in both],
@@ -66,12 +68,13 @@ def test_it_has_nothing_of_the_labels_of_the_test_split(whole: Snapshot) -> None
     seen = {
         name: set(pq.read_table(whole.open.path(name))["query_id"].to_pylist())
         for name in TABLES
-        if name != "images"
+        if name not in ("images", "custom_fields")
     }
     of_all = {"queries", "fixed", "vectors"}
     assert seen == {name: {VAL, TEST} if name in of_all else {VAL} for name in seen}
-    assert len(seen) == len(TABLES) - 1
-    assert [one.image_id for one in whole.open.images()] == [VAL, 5]
+    assert len(seen) == len(TABLES) - 2
+    for images in (whole.open.images(), whole.open.custom_fields()):
+        assert [one.image_id for one in images] == [VAL, 5]
     # How many pairs are left out is not to be seen, nor what the work on the query was.
     assert [one.row for one in whole.open.pairs()] == [0]
     known, withheld = (whole.open.queries[one] for one in (VAL, TEST))

@@ -1,4 +1,5 @@
 /** The page's frame: buttons and their keys, meters, the side column with its panels (a sheet on phones). */
+import { make } from "../dom.js";
 import { duration, GRADE_NAMES, number, pace, RELEVANCE_NAMES } from "../words.js";
 import { mountWatch } from "./changes.js";
 import { listen } from "./keys.js";
@@ -154,6 +155,18 @@ function date(value) {
   return new Date(value).toLocaleDateString(undefined, { dateStyle: "medium", timeZone: "UTC" });
 }
 
+/** The image's values in the custom fields that an admin has shown to annotators. */
+function showFields(list, values) {
+  const words = { true: "yes", false: "no" };
+  list.replaceChildren(
+    ...Object.entries(values).flatMap(([name, value]) => [
+      make("dt", { dir: "auto", text: name }),
+      make("dd", { dir: "auto", text: words[value] ?? String(value) }),
+    ]),
+  );
+  list.hidden = !list.childElementCount;
+}
+
 function mountInfo(studio) {
   const root = studio.root.querySelector("[data-info]");
   const set = (name, value) => show(studio, name, value);
@@ -171,6 +184,7 @@ function mountInfo(studio) {
     set("date", details ? date(details.observed_at) : "–");
     set("license", details ? details.license || "not given" : "–");
     set("rights", details ? details.rights_holder || "not given" : "–");
+    showFields(studio.root.querySelector("[data-custom-fields]"), details?.custom_fields ?? {});
     root.querySelector("[data-species]").hidden = studio.page.names_hidden;
     renderLabel(studio, entry, !entry || studio.closed !== "");
     // Behind the list's end there is no page to submit.

@@ -14,6 +14,7 @@ const SOURCES = {
   run: "as an image of a run",
   correction: "as a correction",
   reader: "among more images",
+  picked: "among further images",
 };
 
 /** @param {Studio} studio */

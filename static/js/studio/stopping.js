@@ -21,10 +21,11 @@ export const SOURCES = {
   run: "r",
   correction: "c",
   reader: "d",
+  picked: "p",
 };
 
 /** Letters of the sources that don't move the streak's position. */
-export const OUTSIDE_LIST = new Set(["s", "m"]);
+export const OUTSIDE_LIST = new Set(["s", "m", "p"]);
 const GAP = 0;
 const NEGATIVE = 1;
 const POSITIVE = 2;
@@ -35,7 +36,7 @@ const MARKS = { [UNLABELED]: GAP, n: NEGATIVE, u: NEGATIVE, r: POSITIVE };
  * Applies the stop rules to one candidate list, in time linear in its length.
  *
  * @param {ArrayLike<string>} relevance one letter a rank: r, n, u or -
- * @param {ArrayLike<string>} sources one letter a rank: l, i, a, b, r, o, s, m or -
+ * @param {ArrayLike<string>} sources a letter of SOURCES a rank, or -
  * @param {object} options
  * @param {Iterable<number>} [options.withdrawn] ranks (from 1) that count for nothing and are no gap
  * @param {boolean} options.complete whether the list holds every image of its filter

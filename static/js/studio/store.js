@@ -15,7 +15,7 @@ const inverted = (words) => Object.fromEntries(Object.entries(words).map(([word,
 const RELEVANCE_OF = inverted(LETTERS);
 const SOURCE_OF = inverted(SOURCES);
 /** Sources by which images are met blindly. */
-const BLIND = new Set([SOURCES.second, SOURCES.run, SOURCES.reader]);
+const BLIND = new Set([SOURCES.second, SOURCES.run, SOURCES.reader, SOURCES.picked]);
 
 /**
  * Whether a correction keeps where the image was met, as labeling/judging/writer.py has it. What was met blindly
