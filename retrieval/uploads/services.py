@@ -1,26 +1,19 @@
-"""Uploads of files to import: stored piece by piece, unpacked, previewed.
+"""Uploads of files to import: begun, unpacked, previewed, imported.
 
-An upload is a folder below VAR_DIR/uploads: `owner` names the person, `files` holds the files. In a
-bucket, it holds the uploaded pieces; a machine that needs the files puts them together in its own
-folder.
+An upload is a folder below VAR_DIR/uploads: `owner` names the person, `files` holds the files,
+which come as `retrieval.uploads.pieces` says.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
-import hashlib
-import json
-import os
 import shutil
-import tempfile
 import time
 import uuid
 from collections.abc import Container
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
@@ -34,7 +27,6 @@ from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error
 from core.locks import lock_key, transaction_lock
-from core.outages import free_bytes
 from core.templatetags.coordinates import latitude, longitude
 from core.unpacking import Bounds, Progress, UnpackRefused, unpack_zip
 from retrieval.corpus.models import Image
@@ -50,10 +42,10 @@ from retrieval.importing.services import (
     removal_goes_on,
 )
 from retrieval.importing.table import REQUIRED
+from retrieval.uploads.pieces import MOST_FILES, pieces_gather, used_at
 
 KIND: Final = "import"
 PREVIEW_KIND: Final = "preview"
-MOST_FILES: Final = 500_000
 #: Seconds after which an upload is removed that got no file and no job.
 LIFETIME: Final = 24 * 3600
 SAMPLE: Final = 12
@@ -61,7 +53,6 @@ MOST_SHOWN: Final = 20
 _BUFFER: Final = 1 << 20
 #: Names of uploads' folders.
 _ID: Final = "[0-9a-f]" * 32
-_BAD_NAME: Final = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
 
 
 class UploadGone(LookupError):
@@ -91,92 +82,6 @@ def upload_folder(upload: str, by: Any) -> Path:
     raise UploadGone(upload)
 
 
-def piece_store(*, folder: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
-    """Store a piece of a file of `size` bytes that begins at the byte `at`.
-
-    A piece may come again; the file gets its name once all bytes are there. Raises Invalid for a
-    path out of the folder and for a piece that leaves a gap or goes beyond the size, Conflict if
-    the disk is full or there are MOST_FILES files.
-    """
-    name = PurePosixPath(path)
-    hidden = any(part.startswith(".") for part in name.parts)
-    if not path or len(path) > 500 or hidden or not is_below(path) or "\0" in path:
-        raise Invalid({"path": ["must be a path below the upload's folder"]})
-    if size > settings.UPLOAD_MAX_BYTES:
-        raise Conflict(f"A file may have at most {settings.UPLOAD_MAX_BYTES:,} bytes.")
-    if size > free_bytes() - settings.DISK_MIN_FREE_BYTES:
-        raise Conflict("The server's disk has no room for this file.")
-    _renew(folder)
-    if storage.is_shared():
-        _piece_share(folder, path, at, size, piece)
-    else:
-        _piece_add(folder / "files", path, at, size, piece)
-
-
-def _piece_add(files: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
-    if at == 0 and sum(1 for _ in islice(files.rglob("*"), MOST_FILES)) >= MOST_FILES:
-        raise Conflict(f"At most {MOST_FILES:,} files can be uploaded at once.")
-    target = files / path
-    part = target.with_name(f".{target.name}.part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        clash = target.is_dir()
-        part.touch()
-    except OSError as error:
-        if error.errno not in _BAD_NAME:
-            raise
-        clash = True
-    if clash:
-        raise Invalid({"path": ["is too long, or a file and a folder have the same name"]})
-    with part.open("r+b") as file:
-        file.seek(0, 2)
-        if not 0 <= at <= file.tell():
-            raise Invalid({"at": [f"{file.tell()} bytes are there; the next piece begins there"]})
-        file.seek(at)
-        file.truncate()
-        while block := piece.read(_BUFFER):
-            if file.tell() + len(block) > size:
-                raise Invalid({"size": ["the piece goes beyond it"]})
-            file.write(block)
-        complete = file.tell() == size
-    if complete:
-        part.replace(target)
-
-
-def _piece_share(folder: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
-    """Store a piece in the bucket; gaps are noticed when the file is put together."""
-    path_hash = hashlib.sha256(path.encode()).hexdigest()
-    with storage.writing(folder / "pieces" / f"{at:020}-{path_hash}") as file:
-        file.write(json.dumps({"path": path, "at": at, "size": size}).encode() + b"\n")
-        end = at
-        while block := piece.read(_BUFFER):
-            end += file.write(block)
-        if end > size:
-            raise Invalid({"size": ["the piece goes beyond it"]})
-
-
-def _gather(folder: Path) -> None:
-    """Put together the bucket's pieces that weren't yet. Raises ImportRefused if they don't fit."""
-    files, gathered = folder / "files", folder / "gathered"
-    gathered_names = set(gathered.read_text().split()) if gathered.exists() else set()
-    # Names begin with the position in the file, so each piece follows the one before.
-    for piece_path in sorted(storage.names_below(folder / "pieces")):
-        if piece_path.name in gathered_names:
-            continue
-        with storage.reading(piece_path) as stored, tempfile.TemporaryFile(dir=folder) as piece:
-            storage.copied(stored, piece)
-            piece.seek(0)
-            about = json.loads(piece.readline())
-            try:
-                # A complete file got this piece before a kill.
-                if not (files / about["path"]).is_file():
-                    _piece_add(files, piece=piece, **about)
-            except (Invalid, Conflict) as error:
-                raise ImportRefused("upload", f"{error} Upload the files again.") from None
-        with gathered.open("a") as done:
-            done.write(f"{piece_path.name}\n")
-
-
 def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Path:
     """The folder of an upload's files, with its archives unpacked. Raises ImportRefused."""
     files = folder / "files"
@@ -185,8 +90,8 @@ def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Pat
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if storage.is_shared():
-            _gather(folder)
-        if archives := set(files.glob("*.zip")):
+            pieces_gather(folder)
+        if archives := {path for path in files.iterdir() if path.suffix.lower() == ".zip"}:
             bounds = _bounds(files, besides=archives)
             for archive in archives:
                 _unpack(archive, files, bounds, progress)
@@ -429,27 +334,8 @@ def uploads_sweep() -> None:
     for folder in folders:
         # Another worker may sweep too.
         with suppress(FileNotFoundError):
-            if _used_at(folder) < before:
+            if used_at(folder) < before:
                 _remove_unused(folder)
-
-
-def _used_at(folder: Path) -> float:
-    """When an upload was begun or its last piece came. Raises FileNotFoundError."""
-    if storage.is_shared():
-        with suppress(FileNotFoundError):
-            return storage.modified_at(folder / "owner").timestamp()
-    return folder.stat().st_mtime
-
-
-def _renew(folder: Path) -> None:
-    """Have the lifetime of an upload begin now."""
-    if storage.is_shared():
-        with storage.reading(folder / "owner") as file:
-            owner = file.read()
-        with storage.writing(folder / "owner") as file:
-            file.write(owner)
-    else:
-        os.utime(folder)
 
 
 @transaction.atomic

@@ -15,11 +15,11 @@ from core.errors import Conflict, Invalid
 from core.jobs.models import Job
 from retrieval.corpus.counts import image_count
 from retrieval.importing.table import OPTIONAL, REQUIRED
+from retrieval.uploads.pieces import Piece, files_there, pieces_store
 from retrieval.uploads.services import (
     MOST_SHOWN,
     UploadGone,
     import_begin,
-    piece_store,
     preview_begin,
     preview_job,
     upload_begin,
@@ -43,19 +43,19 @@ def upload(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_POST
-def upload_piece(request: HttpRequest, upload: UUID) -> HttpResponse:
-    """Store a piece of a file, the request's body: `path`, `at` and `size` are in the address."""
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload_files(request: HttpRequest, upload: UUID) -> HttpResponse:
+    """The files of an upload that are there, with their bytes; a POST stores more of them.
+
+    Its body is a piece of a file, with `path`, `at` and `size` in the address; or a form with whole
+    files, `file`, and the `path` of each.
+    """
     require_role(request.user, Role.ADMIN)
     try:
-        at, size = int(request.GET["at"]), int(request.GET["size"])
-        piece_store(
-            folder=upload_folder(upload.hex, request.user),
-            path=request.GET["path"],
-            at=at,
-            size=size,
-            piece=request,  # type: ignore[arg-type]
-        )
+        folder = upload_folder(upload.hex, request.user)
+        if request.method != "POST":
+            return JsonResponse({"files": files_there(folder)})
+        pieces_store(folder=folder, pieces=_pieces(request))
     except UploadGone:
         raise Http404("There is no such upload.") from None
     except (KeyError, ValueError):
@@ -66,6 +66,17 @@ def upload_piece(request: HttpRequest, upload: UUID) -> HttpResponse:
     except Conflict as error:
         return JsonResponse({"detail": str(error)}, status=409)
     return HttpResponse(status=204)
+
+
+def _pieces(request: HttpRequest) -> list[Piece]:
+    """The pieces of a request. KeyError, ValueError: something is missing."""
+    if request.content_type != "multipart/form-data":
+        at, size = int(request.GET["at"]), int(request.GET["size"])
+        return [Piece(request.GET["path"], at, size, request)]
+    if not (files := request.FILES.getlist("file")):
+        raise KeyError("file")
+    named = zip(request.POST.getlist("path"), files, strict=True)
+    return [Piece(path, 0, file.size or 0, file) for path, file in named]
 
 
 @login_required
