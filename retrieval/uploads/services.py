@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.dateformat import format as date_format
@@ -43,6 +44,7 @@ from retrieval.importing.services import (
 )
 from retrieval.importing.table import REQUIRED
 from retrieval.uploads.pieces import MOST_FILES, pieces_gather, used_at
+from retrieval.uploads.tables import table_place, table_store
 
 KIND: Final = "import"
 PREVIEW_KIND: Final = "preview"
@@ -95,6 +97,7 @@ def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Pat
             bounds = _bounds(files, besides=archives)
             for archive in archives:
                 _unpack(archive, files, bounds, progress)
+        table_place(folder, files, _source_path)
     return files
 
 
@@ -110,6 +113,23 @@ def preview_begin(*, upload: str, by: Any, choices: ImportChoices = GUESSED) -> 
     title = "Look through an upload"
     params = {"upload": upload, "choices": choices.as_json()}
     return job_create(kind=PREVIEW_KIND, params=params, created_by=by, title=title)
+
+
+def table_send(*, upload: str, table: UploadedFile[Any], by: Any) -> Job:
+    """Have an upload read by another table, and create the job that previews it so.
+
+    Raises UploadGone, Invalid for a file that is no table, and Conflict while a job is at work on
+    the upload.
+    """
+    folder = upload_folder(upload, by)
+    with transaction.atomic():
+        transaction_lock(lock_key("import", int(upload[:12], 16)))
+        if _jobs_at_work(upload).exists():
+            raise Conflict("A job is at work on this upload. Send the table once it has ended.")
+        table_store(folder=folder, table=table)
+        before = preview_job(upload)
+        choices = GUESSED if before is None else _choices_of(before)
+        return preview_begin(upload=upload, by=by, choices=choices)
 
 
 def preview_job(upload: str) -> Job | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -22,10 +23,12 @@ from retrieval.uploads.services import (
     import_begin,
     preview_begin,
     preview_job,
+    table_send,
     upload_begin,
     upload_folder,
     upload_thumbnail,
 )
+from retrieval.uploads.tables import SUFFIXES
 
 
 @login_required
@@ -92,6 +95,23 @@ def upload_unpack(request: HttpRequest, upload: UUID) -> HttpResponse:
 
 
 @login_required
+@require_POST
+def upload_table(request: HttpRequest, upload: UUID) -> HttpResponse:
+    """Read an upload by another table, which is sent alone; its preview says what comes of it."""
+    require_role(request.user, Role.ADMIN)
+    if (table := request.FILES.get("table")) is None:
+        messages.error(request, "Choose a table.")
+        return redirect("upload-preview", upload)
+    try:
+        table_send(upload=upload.hex, table=table, by=request.user)
+    except UploadGone:
+        raise Http404("There is no such upload; it was imported or removed.") from None
+    except (Invalid, Conflict) as error:
+        messages.error(request, str(error))
+    return redirect("upload-preview", upload)
+
+
+@login_required
 @require_safe
 def upload_image(request: HttpRequest, upload: UUID, number: int) -> HttpResponse:
     """The thumbnail of one of the first uploaded images."""
@@ -108,7 +128,7 @@ def upload_image(request: HttpRequest, upload: UUID, number: int) -> HttpRespons
 def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
     """The preview of an upload, once its job is done; a POST starts the job that imports it."""
     require_role(request.user, Role.ADMIN)
-    context: dict[str, object] = {"most": MOST_SHOWN, "upload": upload}
+    context: dict[str, object] = {"most": MOST_SHOWN, "upload": upload, "tables": SUFFIXES}
     try:
         upload_folder(upload.hex, request.user)
         if request.method == "POST":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import time
 import unicodedata
 import zipfile
@@ -471,6 +472,69 @@ def test_an_interrupted_upload_tells_what_is_there(
     if bucket:
         pieces_gather(folder)
     assert (folder / "files/trip/Bufo bufo/large.tif").read_bytes() == large
+
+
+@pytest.mark.parametrize(
+    ("tables", "sent", "bucket"),
+    [
+        ({"trip/list.csv": b"file_name,scientific_name\na/1.jpg,frog"}, "list.csv", True),
+        ({"trip/list.csv": b"\xff\xfe"}, "new.csv", False),
+        ({"trip/list.csv": b"file_name", "trip/list.json": b"{}"}, "new.CSV", False),
+        ({}, "new.csv", True),
+    ],
+)
+def test_a_table_is_sent_again_alone(
+    client: Client, tables: dict[str, bytes], sent: str, bucket: bool,
+    request: pytest.FixtureRequest, settings: Any,
+) -> None:  # fmt: skip
+    """In place of one that is wrong, of another name, of several or of none, all in a ZIP."""
+    if bucket:
+        request.getfixturevalue("in_bucket")
+    address = begin(client)
+    photos = {f"trip/a/{number}.jpg": jpeg(size=(20 + number, 30)) for number in (1, 2)}
+    archive = zipped(photos | tables)
+    send(client, address, "trip.zip", archive)
+    looked(client, address)
+    for species in ("frog", "Bufo bufo"):
+        rows = f"file_name,scientific_name\na/1.jpg,Rana temporaria\na/2.jpg,{species}"
+        answer = client.post(f"{address}table/", {"table": SimpleUploadedFile(sent, rows.encode())})
+        assert answer["Location"] == address
+        refused = client.post(
+            f"{address}table/", {"table": SimpleUploadedFile(sent, b"")}, follow=True
+        )
+        assert "A job is at work on this upload" in refused.content.decode()
+        assert "Send the table again" not in refused.content.decode()
+        job = Job.objects.filter(kind="preview").latest("pk")
+        job_slice_run(job_id=job.pk)
+        page = client.get(address).content.decode()
+        assert "Send the table again" in page
+    assert "<dt>Images</dt><dd>2</dd>" in page
+    assert "<dt>Refused</dt><dd>0</dd>" in page
+    if bucket:
+        # Another machine has none of what the first unpacked.
+        shutil.rmtree(uploads(settings)[0] / "files")
+        (uploads(settings)[0] / "gathered").unlink()
+    client.post(address, {"dataset": "trip"})
+    job = Job.objects.get(kind="import")
+    assert job_slice_run(job_id=job.pk) is Slice.FINISHED
+    assert set(Image.objects.values_list("file_name", "species__scientific_name")) == {
+        ("a/1.jpg", "Rana temporaria"),
+        ("a/2.jpg", "Bufo bufo"),
+    }
+
+
+def test_only_a_table_is_taken_as_one(
+    client: Client, clients: dict[str, Client], settings: Any
+) -> None:
+    address = begin(client)
+    for name, said in (("a.jpg", "is no table"), (".csv", "is no table"), ("", "Choose a table")):
+        form = {"table": SimpleUploadedFile(name, b"x")} if name else {}
+        page = client.post(f"{address}table/", form, follow=True).content.decode()
+        assert said in page
+    assert clients["reviewer"].post(f"{address}table/").status_code == 403
+    form = {"table": SimpleUploadedFile("a.csv", b"x")}
+    assert client.post(f"/import/{uuid4()}/table/", form).status_code == 404
+    assert not list(uploads(settings)[0].rglob("*.csv"))
 
 
 def test_an_upload_has_a_bound_of_files_and_folders(
