@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 from django.conf import settings
+from django.utils import timezone
 
 from core.jobs.models import Job
 from retrieval.corpus.counts import image_count
@@ -58,6 +60,8 @@ def local_models() -> list[str]:
 
 
 def failed_job() -> Job | None:
-    """Return the newest job that embeds or measures, if it failed: pages say why."""
+    """Return the newest job that embeds or measures, if it failed this week: pages say why."""
     newest = Job.objects.filter(kind__in=_KINDS).order_by("-pk").first()
-    return newest if newest is not None and newest.state == Job.State.FAILED else None
+    if newest is None or newest.state != Job.State.FAILED or newest.finished_at is None:
+        return None
+    return newest if newest.finished_at > timezone.now() - timedelta(days=7) else None

@@ -67,7 +67,9 @@ def _asked() -> str:
     if constants.HF_HUB_OFFLINE:
         return "HF_HUB_OFFLINE is set"
     try:
-        answer = get_session().head(constants.ENDPOINT, timeout=PATIENCE, follow_redirects=True)
+        # By then nobody waits: the thread ends.
+        late = 2 * PATIENCE
+        answer = get_session().head(constants.ENDPOINT, timeout=late, follow_redirects=True)
     except Exception as error:  # whatever the client of the hub raises
         return f"{constants.ENDPOINT}: {first_line(error)}"
     if answer.status_code in _REFUSED or answer.status_code >= 500:

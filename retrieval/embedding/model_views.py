@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -62,6 +63,9 @@ def models(request: HttpRequest) -> HttpResponse:
     except ModelSpecError as error:
         problem = str(error)
     listed = models_listed()
+    hub, built_in = hub_reach(), built_in_model()
+    reached = hub is None or hub.reached
+    is_local = name == built_in or Path(name).is_absolute()
     known = next((row for row in listed if row.model.name == name), None)
     context: dict[str, Any] = {
         "models": listed,
@@ -76,8 +80,9 @@ def models(request: HttpRequest) -> HttpResponse:
         "known_embedded": known is not None and known.embedded,
         "problem": problem,
         "failed": failed_job(),
-        "hub": hub_reach(),
-        "built_in": built_in_model(),
+        "hub": hub,
+        "unreachable": not reached and known is None and not is_local,
+        "built_in": built_in,
         "local": local_models(),
         "models_dir": settings.MODELS_DIR,
         "tokenizers": tokenizer_folder("OWNER/NAME"),
