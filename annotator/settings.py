@@ -56,10 +56,9 @@ except OSError as error:
     raise BadSetting(f"The secret key can't be kept in {VAR_DIR}: {error.strerror}.") from None
 
 # Labeling.
-# The model in use until an admin chooses one on the page Models.
-EMBEDDING_MODEL = (
-    env.text("EMBEDDING_MODEL") or chosen_model(VAR_DIR) or "ViT-H-14-378-quickgelu/dfn5b"
-)
+# The model in use until an admin chooses one on the page Models; empty for the one that suits the
+# workers' machines.
+EMBEDDING_MODEL = env.text("EMBEDDING_MODEL") or chosen_model(VAR_DIR)
 # Below which others than admins may name a model's files.
 MODELS_DIR = Path(env.text("MODELS_DIR", str(VAR_DIR / "models"))).absolute()
 # Whether `manage.py encode_texts` encodes texts; else each process that needs a vector does.

@@ -19,6 +19,7 @@ from retrieval.embedding.models import (
     EmbeddingRange,
     EmbeddingRemoval,
     TextVector,
+    WorkerMachine,
 )
 from retrieval.flags.models import ImageFlag
 
@@ -40,4 +41,5 @@ __all__ = [
     "SpeciesCount",
     "SpeciesName",
     "TextVector",
+    "WorkerMachine",
 ]

@@ -32,7 +32,8 @@ urlpatterns = [
     path("import/<uuid:upload>/", uploads.upload_preview, name="upload-preview"),
     path("import/<uuid:upload>/unpack/", uploads.upload_unpack, name="upload-unpack"),
     path("import/<uuid:upload>/images/<int:number>/", uploads.upload_image, name="upload-image"),
-    path("import/<uuid:upload>/files/", uploads.upload_piece, name="upload-piece"),
+    path("import/<uuid:upload>/table/", uploads.upload_table, name="upload-table"),
+    path("import/<uuid:upload>/files/", uploads.upload_files, name="upload-files"),
     path("images/<id:pk>/", image_page, name="image-page"),
     path("images/<id:pk>/<str:version>.jpg", image, name="image"),
 ]

@@ -23,6 +23,8 @@ os.environ["VAR_DIR"] = str(SESSION_DIR / PROCESS)
 # Django's test client speaks plain HTTP to a host that is not the loopback address.
 os.environ["HTTPS_ONLY"] = "false"
 os.environ["LOG_LEVEL"] = "WARNING"
+# Nobody asks the hub of models; a test with a stand-in for it says so.
+os.environ["HF_HUB_OFFLINE"] = "1"
 # Playwright keeps an event loop in the thread of the tests, where Django then refuses its database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -27,7 +28,7 @@ LIVELY = timedelta(minutes=1)
 logger = logging.getLogger(__name__)
 _stop = threading.Event()
 _backups: "list[subprocess.Popen[bytes]]" = []
-_sweeps: list[threading.Thread] = []
+_threads: dict[str, threading.Thread] = {}
 
 
 def beat(worker: str) -> None:
@@ -57,45 +58,47 @@ def backup_start() -> None:
     ]
 
 
-def uploads_sweep_start() -> None:
-    """Start removing unused uploads in a thread of its own, for one may have half a million files,
-    unless ours is still at work.
-    """
-    if any(one.is_alive() for one in _sweeps):
+def aside(work: Callable[[], None]) -> None:
+    """Do what may take long in a thread of its own, unless that is still at work from before."""
+    name = work.__name__
+    if (before := _threads.get(name)) is not None and before.is_alive():
         return
-    _sweeps[:] = [threading.Thread(target=_uploads_sweep, name="sweep", daemon=True)]
-    _sweeps[0].start()
 
+    def run() -> None:
+        try:
+            work()
+        except Exception:
+            logger.exception("%s failed; the worker tries again later", name)
+        finally:
+            connection.close()
 
-def _uploads_sweep() -> None:
-    from retrieval.uploads.services import uploads_sweep
-
-    try:
-        uploads_sweep()
-    except Exception:
-        logger.exception("Unused uploads could not be removed; the worker tries again in an hour")
-    finally:
-        connection.close()
+    _threads[name] = threading.Thread(target=run, name=name, daemon=True)
+    _threads[name].start()
 
 
 def attend(worker: str, stop: threading.Event, interval: float = INTERVAL_SECONDS) -> None:
     """Beat, sweep and look for a due backup, at once and every `interval` seconds until `stop` is
-    set; sweep uploads at once and every hour.
+    set; sweep uploads at once and every hour, and note what the machine has and reaches.
 
     Runs in a thread of the worker's main process, which runs no tasks itself: a task that hangs
     neither silences nor fakes the sign of life.
     """
     from core.jobs.services import jobs_sweep
+    from retrieval.embedding import machines
+    from retrieval.uploads.services import uploads_sweep
 
-    uploads_swept = -math.inf
+    uploads_swept = machine_noted = -math.inf
     while True:
         try:
             beat(worker)
             jobs_sweep()
             backup_start()
             if time.monotonic() - uploads_swept > UPLOADS_SECONDS:
-                uploads_sweep_start()
+                aside(uploads_sweep)
                 uploads_swept = time.monotonic()
+            if time.monotonic() - machine_noted > machines.EVERY_SECONDS:
+                aside(machines.machine_note)
+                machine_noted = time.monotonic()
         except Exception:
             # The database or broker is away for a while; the next turn tries again.
             logger.exception("The worker could not report or sweep; it tries again")

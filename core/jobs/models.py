@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
+
+from core.locks import is_locked, lock_key
 
 
 class Job(models.Model):
@@ -48,7 +51,12 @@ class Job(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     updated_at = models.DateTimeField(auto_now=True)
     finished_at = models.DateTimeField(null=True, blank=True)
-    active_seconds = models.FloatField(default=0, help_text="time spent working, without waits")
+    active_seconds = models.FloatField(
+        default=0, help_text="time spent working in slices that ended, without waits"
+    )
+    working_since = models.DateTimeField(
+        null=True, blank=True, help_text="when the slice at work began; empty while none is"
+    )
 
     class Meta:
         ordering = ["-pk"]
@@ -71,9 +79,19 @@ class Job(models.Model):
         return f"{self.kind} {self.pk} ({self.state})"
 
     @property
+    def working_seconds(self) -> float:
+        """How long workers have worked on it, up to now, without waits."""
+        since = self.working_since
+        # A worker that was killed has left its moment, and not its lock.
+        if since is None or not is_locked(lock_key("job", self.pk)):
+            return self.active_seconds
+        return self.active_seconds + max(0.0, (timezone.now() - since).total_seconds())
+
+    @property
     def rate(self) -> float | None:
         """Items per second of working time."""
-        return (self.done + self.failed) / self.active_seconds if self.active_seconds else None
+        seconds = self.working_seconds
+        return (self.done + self.failed) / seconds if seconds else None
 
     @property
     def percent(self) -> int | None:

@@ -24,12 +24,13 @@ class JobItemErrorSerializer(serializers.ModelSerializer[JobItemError]):
 
 
 class JobSerializer(serializers.ModelSerializer[Job]):
-    """A job with its progress; `rate` in items per second of working time."""
+    """A job with its progress; `rate` in items per second of working time, without waits."""
 
     created_by = serializers.CharField(
         source="created_by.username", default=None, read_only=True, allow_null=True
     )
     rate = serializers.FloatField(read_only=True, allow_null=True)
+    working_seconds = serializers.FloatField(read_only=True)
     percent = serializers.IntegerField(read_only=True, allow_null=True)
 
     class Meta:
@@ -44,6 +45,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             "total",
             "percent",
             "rate",
+            "working_seconds",
             "error",
             "result",
             "created_by",

@@ -212,62 +212,69 @@ def _turn_begin(job_id: int, turn: int | None) -> Job | None:
         turn=F("turn") + 1,
         attempts_without_progress=F("attempts_without_progress") + 1,
         started_at=Coalesce("started_at", Now()),
+        working_since=Now(),
         updated_at=Now(),
     )
     return Job.objects.get(pk=job_id) if begun else None
 
 
 def _turn_work(job: Job) -> Slice:
+    started = time.monotonic()
     if job.attempts_without_progress > MOST_ATTEMPTS_WITHOUT_PROGRESS:
         last = f" The last error: {job.error}" if job.error else " Its worker died each time."
-        return _fail(
-            job, f"Given up after {MOST_ATTEMPTS_WITHOUT_PROGRESS} attempts without progress.{last}"
-        )
-    started = time.monotonic()
+        said = f"Given up after {MOST_ATTEMPTS_WITHOUT_PROGRESS} attempts without progress.{last}"
+        return _fail(job, said, started)
     try:
         finished = handler_for(job.kind)(job, started + SLICE_SECONDS)
-        return _turn_end(job, finished, time.monotonic() - started)
+        return _turn_end(job, finished, started)
     except JobCanceled:
+        Job.objects.filter(pk=job.pk).update(**_worked(started))
         return Slice.CANCELED
     except Exception as error:
         if outage := outage_of(error):
             logger.warning("Job %s is left to the next sweep: %s", job.pk, error)
             full = f"{DISK_FULL.sentence} The job goes on when there is room."
-            _note_trouble(job, full if outage is DISK_FULL else str(error).strip())
+            _note_trouble(job, full if outage is DISK_FULL else str(error).strip(), started)
             return Slice.LATER
         if isinstance(error, Refused):
-            return _fail(job, str(error))
+            return _fail(job, str(error), started)
         logger.exception("Job %s failed", job.pk)
-        return _fail(job, f"{type(error).__name__}: {error}")
+        return _fail(job, f"{type(error).__name__}: {error}", started)
 
 
-def _turn_end(job: Job, finished: bool, seconds: float) -> Slice:
+def _worked(started: float) -> dict[str, Any]:
+    """What a slice that began then (of `time.monotonic`) changes when it ends."""
+    seconds = time.monotonic() - started
+    return {
+        "active_seconds": F("active_seconds") + seconds,
+        "working_since": None,
+        "updated_at": Now(),
+    }
+
+
+def _turn_end(job: Job, finished: bool, started: float) -> Slice:
     changes: dict[str, Any] = {"state": Job.State.DONE, "finished_at": Now()} if finished else {}
     ended = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING).update(
-        active_seconds=F("active_seconds") + seconds,
-        attempts_without_progress=0,
-        error="",
-        updated_at=Now(),
-        **changes,
+        attempts_without_progress=0, error="", **_worked(started), **changes
     )
     if not ended:
-        return Slice.CANCELED
+        raise JobCanceled
     return Slice.FINISHED if finished else Slice.MORE
 
 
-def _fail(job: Job, text: str) -> Slice:
+def _fail(job: Job, text: str, started: float) -> Slice:
     Job.objects.filter(pk=job.pk, state=Job.State.RUNNING).update(
-        state=Job.State.FAILED, error=text, finished_at=Now(), updated_at=Now()
+        state=Job.State.FAILED, error=text, finished_at=Now(), **_worked(started)
     )
     return Slice.FAILED
 
 
-def _note_trouble(job: Job, text: str) -> None:
+def _note_trouble(job: Job, text: str, started: float) -> None:
     """Store on the job why it waits, if the database allows it."""
     try:
         if not connection.is_usable():
             connection.close()
-        Job.objects.filter(pk=job.pk).update(error=text, updated_at=Now())
+        Job.objects.filter(pk=job.pk).update(error=text, **_worked(started))
     except (OperationalError, InterfaceError):
         connection.close()
 

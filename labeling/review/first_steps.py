@@ -14,6 +14,7 @@ from labeling.queries.models import Query
 from retrieval.corpus.counts import image_count
 from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.in_use import model_in_use
+from retrieval.embedding.machines import hub_reach
 
 _State = Query.State
 
@@ -63,7 +64,7 @@ def _steps() -> list[FirstStep]:
         ),
         FirstStep(
             "Have the model look at them (embed)",
-            f"With {model}, which then orders the images of queries, or with another.",
+            _about_embedding(model),
             lambda: reverse("models", query={"model": model}),
             lambda: has_embeddings(model),
         ),
@@ -92,6 +93,13 @@ def _steps() -> list[FirstStep]:
             Query.objects.filter(state=_State.COMPLETE).exists,
         ),
     ]
+
+
+def _about_embedding(model: str) -> str:
+    hub = hub_reach()
+    if hub is not None and not hub.reached and not has_embeddings(model):
+        return "Models can't be fetched now: use a local folder, or the built-in model to try out."
+    return f"With {model}, which then orders the images of queries, or with another."
 
 
 def _of_query(page: str, state: str) -> str:

@@ -14,10 +14,12 @@ from core.api.fields import TextField
 from core.api.parameters import validated
 from core.jobs.api import JobViewSet
 from core.jobs.serializers import JobDetailSerializer
-from retrieval.embedding.choosing import models_listed, recommended_models
+from retrieval.embedding.choosing import models_listed
 from retrieval.embedding.embedding_models import model_use
 from retrieval.embedding.in_use import model_in_use
+from retrieval.embedding.machines import hub_reach
 from retrieval.embedding.measuring import measure_job_create
+from retrieval.embedding.recommending import recommended_models
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.model_specs import published_names
 
@@ -58,9 +60,12 @@ class ListedModelSerializer(serializers.Serializer[Any]):
 
 
 class ModelsSerializer(serializers.Serializer[Any]):
-    """The model in use, those that are here, and those that can be had by name."""
+    """The model in use, those that are here, and those that can be had by name; `hub_reached` tells
+    whether a worker reaches the hub that has these, null before one has asked.
+    """
 
     in_use = serializers.CharField()
+    hub_reached = serializers.BooleanField(allow_null=True)
     models = ListedModelSerializer(many=True)
     recommended = serializers.ListField(child=serializers.CharField())
     published = serializers.ListField(child=serializers.CharField())
@@ -79,8 +84,10 @@ class ModelViewSet(viewsets.ViewSet):
     def overview(self, request: Request) -> Response:
         """The models that are here, and those that can be had by name."""
         require_role(request.user, Role.ADMIN)
+        hub = hub_reach()
         answer = {
             "in_use": model_in_use(),
+            "hub_reached": hub and hub.reached,
             "models": models_listed(),
             "recommended": [model.name for model in recommended_models()],
             "published": published_names(),

@@ -1,35 +1,25 @@
-"""What an admin chooses a model by: what is here, what it costs, and what suits this machine."""
+"""What an admin chooses a model by: what is here, what it costs, and what has failed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from django.conf import settings
+from django.utils import timezone
 
+from core.jobs.models import Job
 from retrieval.corpus.counts import image_count
 from retrieval.embedding.counts import corpus_coverage
 from retrieval.embedding.in_use import model_in_use
+from retrieval.embedding.measuring import KIND as MEASURE_KIND
 from retrieval.embedding.models import EmbeddingModel
+from retrieval.embedding.services import KIND as EMBED_KIND
+from retrieval.encoding.model_specs import CONFIG_NAME
 
-_GPU: Final = Path("/dev/nvidiactl")
-
-
-class Recommended(NamedTuple):
-    """A model by its name, and what it is good for."""
-
-    name: str
-    about: str
-
-
-_SMALL: Final = (
-    Recommended("MobileCLIP2-S0/dfndr2b", "Small: for the first day on a machine without a GPU."),
-    Recommended("ViT-B-32/laion2b_s34b_b79k", "Small and widely compared with."),
-)
-_LARGE: Final = Recommended(
-    "ViT-H-14-378-quickgelu/dfn5b", "Large and accurate: for a benchmark; it wants a GPU."
-)
+_KINDS: Final = (EMBED_KIND, MEASURE_KIND)
 
 
 @dataclass(frozen=True)
@@ -64,11 +54,14 @@ def models_listed() -> list[ListedModel]:
     return sorted(listed, key=lambda row: not row.in_use)
 
 
-def recommended_models() -> list[Recommended]:
-    """Return the models that suit this machine, the best first."""
-    return [_LARGE, *_SMALL] if has_gpu() else [*_SMALL, _LARGE]
+def local_models() -> list[str]:
+    """Return the folders of models that were copied into MODELS_DIR, by name."""
+    return sorted(str(path.parent) for path in Path(settings.MODELS_DIR).glob(f"*/{CONFIG_NAME}"))
 
 
-def has_gpu() -> bool:
-    """Whether this machine has an NVIDIA GPU; seen without torch, which web processes lack."""
-    return _GPU.exists()
+def failed_job() -> Job | None:
+    """Return the newest job that embeds or measures, if it failed this week: pages say why."""
+    newest = Job.objects.filter(kind__in=_KINDS).order_by("-pk").first()
+    if newest is None or newest.state != Job.State.FAILED or newest.finished_at is None:
+        return None
+    return newest if newest.finished_at > timezone.now() - timedelta(days=7) else None

@@ -198,3 +198,17 @@ class EmbeddingRange(models.Model):
 
     def __str__(self) -> str:
         return f"images {self.first_image} to {self.last_image} of job {self.job_id}"
+
+
+class WorkerMachine(models.Model):
+    """A machine on which workers run; `retrieval.embedding.machines` writes what they found."""
+
+    name = models.CharField(max_length=200, unique=True)
+    has_gpu = models.BooleanField()
+    hub_problem = models.CharField(
+        max_length=500, blank=True, help_text="why it doesn't reach the hub; empty where it does"
+    )
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

@@ -82,8 +82,8 @@ def embedding_job_create(*, model_name: str = "", created_by: Any = None, use: b
     """Create a job that embeds the whole corpus with a model (default: the model in use).
 
     Returns the unfinished job of that model if there is one. With `use` it puts the model to use
-    once that is fetched, while the one in use has embedded nothing. Raises ModelSpecError for an
-    unknown name, as far as that is known without a connection.
+    once that has embedded an image, while the one in use has embedded nothing. Raises
+    ModelSpecError for an unknown name, as far as that is known without a connection.
     """
     name = model_name or model_in_use()
     described_here(name)
@@ -160,11 +160,19 @@ def _model(job: Job, device_is_held: bool) -> Iterator[tuple[EmbeddingModel, Enc
         with loading_noted(job):
             encoder = stack.enter_context(encoder_in_use(job.params["model"]))
         model = embedding_model_get_or_create(name=job.params["model"])
-        if job.params.get(USE) and not has_embeddings(model_in_use()):
-            model_use(name=model.name)
         if settings.EMBEDDING_COMPILE != "off":
             encoder.images.compile(settings.EMBEDDING_COMPILE)
         yield model, encoder
+
+
+def _use_first(job: Job, model: EmbeddingModel) -> None:
+    """Put a model that has just embedded something to use, if the job is to and the one in use has
+    embedded nothing; also one that was in use only since it suits the machines: they may change.
+    """
+    in_use = model_in_use()
+    first = bool(job.params.get(USE)) and not has_embeddings(in_use)
+    if first or (in_use == model.name and not settings.EMBEDDING_MODEL):
+        model_use(name=model.name)
 
 
 def _remaining(model: EmbeddingModel) -> int:
@@ -203,7 +211,7 @@ class _Slice:
         self._began = time.monotonic()
         self._taken = self._stored = 0
         self._rate: float | None = None
-        self._late = False
+        self._late = self._worked = False
         self._device = DeviceProgress(job)
 
     def work(self, deadline: float) -> Remaining:
@@ -247,6 +255,9 @@ class _Slice:
                 image_ids=np.array([image_id for image_id, _ in ready], dtype=np.int64),
                 vectors=np.stack([vector for _, vector in ready]),
             )
+            if not self._worked:
+                _use_first(job, model)
+                self._worked = True
         for item in failed:
             name, image_id = f"image {item.image_id}", item.image_id
             job_item_error(job=job, item=name, message=item.problem, image_id=image_id)

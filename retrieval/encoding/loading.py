@@ -13,9 +13,11 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Final
 
 from django.conf import settings
+from safetensors import SafetensorError
 
 from retrieval.encoding.model_specs import (
     HUB_ADDRESS,
@@ -32,7 +34,10 @@ from retrieval.encoding.open_clip_import import import_transformers, open_clip_m
 
 #: Members of a text side's configuration that name a repository.
 _REPOSITORIES: Final = ("hf_tokenizer_name", "hf_model_name")
-FAILURES = (RuntimeError, OSError, ImportError, KeyError, TypeError, ValueError)
+FAILURES = (
+    *(RuntimeError, OSError, ImportError, KeyError, TypeError, ValueError),
+    *(SafetensorError, UnpicklingError),
+)
 
 
 def default_device() -> str:

@@ -1,20 +1,14 @@
-"""Uploads of files to import: stored piece by piece, unpacked, previewed.
+"""Uploads of files to import: begun, unpacked, previewed, imported.
 
-An upload is a folder below VAR_DIR/uploads: `owner` names the person, `files` holds the files. In a
-bucket, it holds the uploaded pieces; a machine that needs the files puts them together in its own
-folder.
+An upload is a folder below VAR_DIR/uploads: `owner` names the person, `files` holds the files,
+which come as `retrieval.uploads.pieces` says.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
-import hashlib
-import json
-import os
 import re
 import shutil
-import tempfile
 import time
 import uuid
 import zipfile
@@ -22,11 +16,11 @@ from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count as counting
-from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.dateformat import format as date_format
@@ -38,7 +32,6 @@ from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error
 from core.locks import lock_key, transaction_lock
-from core.outages import free_bytes
 from core.templatetags.coordinates import latitude, longitude
 from core.text import printable
 from core.unpacking import Bounds, Progress, UnpackRefused, unpack_zip
@@ -64,10 +57,11 @@ from retrieval.importing.species_names import taxon_of
 from retrieval.importing.table import TableSource
 from retrieval.importing.table_choice import several_tables, split_tables, table_among
 from retrieval.uploads.columns import remembered_choices
+from retrieval.uploads.pieces import MOST_FILES, pieces_gather, used_at
+from retrieval.uploads.tables import table_place, table_store
 
 KIND: Final = "import"
 PREVIEW_KIND: Final = "preview"
-MOST_FILES: Final = 500_000
 #: Seconds after which an upload is removed that got no file and no job.
 LIFETIME: Final = 24 * 3600
 SAMPLE: Final = 12
@@ -82,7 +76,6 @@ _LOST: Final = {
 }
 #: Names of uploads' folders.
 _ID: Final = "[0-9a-f]" * 32
-_BAD_NAME: Final = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
 
 
 class UploadGone(LookupError):
@@ -112,92 +105,6 @@ def upload_folder(upload: str, by: Any) -> Path:
     raise UploadGone(upload)
 
 
-def piece_store(*, folder: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
-    """Store a piece of a file of `size` bytes that begins at the byte `at`.
-
-    A piece may come again; the file gets its name once all bytes are there. Raises Invalid for a
-    path out of the folder and for a piece that leaves a gap or goes beyond the size, Conflict if
-    the disk is full or there are MOST_FILES files.
-    """
-    name = PurePosixPath(path)
-    hidden = any(part.startswith(".") for part in name.parts)
-    if not path or len(path) > 500 or hidden or not is_below(path) or "\0" in path:
-        raise Invalid({"path": ["must be a path below the upload's folder"]})
-    if size > settings.UPLOAD_MAX_BYTES:
-        raise Conflict(f"A file may have at most {settings.UPLOAD_MAX_BYTES:,} bytes.")
-    if size > free_bytes() - settings.DISK_MIN_FREE_BYTES:
-        raise Conflict("The server's disk has no room for this file.")
-    _renew(folder)
-    if storage.is_shared():
-        _piece_share(folder, path, at, size, piece)
-    else:
-        _piece_add(folder / "files", path, at, size, piece)
-
-
-def _piece_add(files: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
-    if at == 0 and sum(1 for _ in islice(files.rglob("*"), MOST_FILES)) >= MOST_FILES:
-        raise Conflict(f"At most {MOST_FILES:,} files can be uploaded at once.")
-    target = files / path
-    part = target.with_name(f".{target.name}.part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        clash = target.is_dir()
-        part.touch()
-    except OSError as error:
-        if error.errno not in _BAD_NAME:
-            raise
-        clash = True
-    if clash:
-        raise Invalid({"path": ["is too long, or a file and a folder have the same name"]})
-    with part.open("r+b") as file:
-        file.seek(0, 2)
-        if not 0 <= at <= file.tell():
-            raise Invalid({"at": [f"{file.tell()} bytes are there; the next piece begins there"]})
-        file.seek(at)
-        file.truncate()
-        while block := piece.read(_BUFFER):
-            if file.tell() + len(block) > size:
-                raise Invalid({"size": ["the piece goes beyond it"]})
-            file.write(block)
-        complete = file.tell() == size
-    if complete:
-        part.replace(target)
-
-
-def _piece_share(folder: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
-    """Store a piece in the bucket; gaps are noticed when the file is put together."""
-    path_hash = hashlib.sha256(path.encode()).hexdigest()
-    with storage.writing(folder / "pieces" / f"{at:020}-{path_hash}") as file:
-        file.write(json.dumps({"path": path, "at": at, "size": size}).encode() + b"\n")
-        end = at
-        while block := piece.read(_BUFFER):
-            end += file.write(block)
-        if end > size:
-            raise Invalid({"size": ["the piece goes beyond it"]})
-
-
-def _gather(folder: Path) -> None:
-    """Put together the bucket's pieces that weren't yet. Raises ImportRefused if they don't fit."""
-    files, gathered = folder / "files", folder / "gathered"
-    gathered_names = set(gathered.read_text().split()) if gathered.exists() else set()
-    # Names begin with the position in the file, so each piece follows the one before.
-    for piece_path in sorted(storage.names_below(folder / "pieces")):
-        if piece_path.name in gathered_names:
-            continue
-        with storage.reading(piece_path) as stored, tempfile.TemporaryFile(dir=folder) as piece:
-            storage.copied(stored, piece)
-            piece.seek(0)
-            about = json.loads(piece.readline())
-            try:
-                # A complete file got this piece before a kill.
-                if not (files / about["path"]).is_file():
-                    _piece_add(files, piece=piece, **about)
-            except (Invalid, Conflict) as error:
-                raise ImportRefused("upload", f"{error} Upload the files again.") from None
-        with gathered.open("a") as done:
-            done.write(f"{piece_path.name}\n")
-
-
 def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Path:
     """The folder of an upload's files, with its archives unpacked. Raises ImportRefused."""
     files = folder / "files"
@@ -206,14 +113,15 @@ def _unpacked(folder: Path, progress: Progress = lambda done, more: None) -> Pat
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if storage.is_shared():
-            _gather(folder)
-        if archives := sorted(files.glob("*.zip")):
+            pieces_gather(folder)
+        if archives := sorted(p for p in files.iterdir() if p.suffix.lower() == ".zip"):
             bounds = _bounds(files, besides=archives)
             _refuse_clashes(archives)
             for archive in archives:
                 with (folder / "archives").open("a") as names:
                     names.write(f"{archive.stem}\n")
                 _unpack(archive, files, bounds, progress)
+        table_place(folder, files, lambda files: _source_path(files)[0])
     return files
 
 
@@ -229,6 +137,23 @@ def preview_begin(*, upload: str, by: Any, choices: ImportChoices = GUESSED) -> 
     title = "Look through an upload"
     params = {"upload": upload, "choices": choices.as_json()}
     return job_create(kind=PREVIEW_KIND, params=params, created_by=by, title=title)
+
+
+def table_send(*, upload: str, table: UploadedFile[Any], by: Any) -> Job:
+    """Have an upload read by another table, and create the job that previews it so.
+
+    Raises UploadGone, Invalid for a file that is no table, and Conflict while a job is at work on
+    the upload.
+    """
+    folder = upload_folder(upload, by)
+    with transaction.atomic():
+        transaction_lock(lock_key("import", int(upload[:12], 16)))
+        if _jobs_at_work(upload).exists():
+            raise Conflict("A job is at work on this upload. Send the table once it has ended.")
+        table_store(folder=folder, table=table)
+        before = preview_job(upload)
+        choices = GUESSED if before is None else choices_of(before)
+        return preview_begin(upload=upload, by=by, choices=choices)
 
 
 def preview_job(upload: str) -> Job | None:
@@ -527,27 +452,8 @@ def uploads_sweep() -> None:
     for folder in folders:
         # Another worker may sweep too.
         with suppress(FileNotFoundError):
-            if _used_at(folder) < before:
+            if used_at(folder) < before:
                 _remove_unused(folder)
-
-
-def _used_at(folder: Path) -> float:
-    """When an upload was begun or its last piece came. Raises FileNotFoundError."""
-    if storage.is_shared():
-        with suppress(FileNotFoundError):
-            return storage.modified_at(folder / "owner").timestamp()
-    return folder.stat().st_mtime
-
-
-def _renew(folder: Path) -> None:
-    """Have the lifetime of an upload begin now."""
-    if storage.is_shared():
-        with storage.reading(folder / "owner") as file:
-            owner = file.read()
-        with storage.writing(folder / "owner") as file:
-            file.write(owner)
-    else:
-        os.utime(folder)
 
 
 @transaction.atomic

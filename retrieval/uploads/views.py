@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -21,17 +22,19 @@ from retrieval.corpus.counts import image_count
 from retrieval.importing.choices import ImportChoices
 from retrieval.importing.headers import FIELDS
 from retrieval.uploads.columns import columns_chosen, columns_offered
+from retrieval.uploads.pieces import Piece, files_there, pieces_store
 from retrieval.uploads.services import (
     UploadGone,
     choices_of,
     import_begin,
-    piece_store,
     preview_begin,
     preview_job,
+    table_send,
     upload_begin,
     upload_folder,
     upload_thumbnail,
 )
+from retrieval.uploads.tables import SUFFIXES
 
 
 @login_required
@@ -64,19 +67,19 @@ def upload_template(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_POST
-def upload_piece(request: HttpRequest, upload: UUID) -> HttpResponse:
-    """Store a piece of a file, the request's body: `path`, `at` and `size` are in the address."""
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload_files(request: HttpRequest, upload: UUID) -> HttpResponse:
+    """The files of an upload that are there, with their bytes; a POST stores more of them.
+
+    Its body is a piece of a file, with `path`, `at` and `size` in the address; or a form with whole
+    files, `file`, and the `path` of each.
+    """
     require_role(request.user, Role.ADMIN)
     try:
-        at, size = int(request.GET["at"]), int(request.GET["size"])
-        piece_store(
-            folder=upload_folder(upload.hex, request.user),
-            path=request.GET["path"],
-            at=at,
-            size=size,
-            piece=request,  # type: ignore[arg-type]
-        )
+        folder = upload_folder(upload.hex, request.user)
+        if request.method != "POST":
+            return JsonResponse({"files": files_there(folder)})
+        pieces_store(folder=folder, pieces=_pieces(request))
     except UploadGone:
         raise Http404("There is no such upload.") from None
     except (KeyError, ValueError):
@@ -89,6 +92,17 @@ def upload_piece(request: HttpRequest, upload: UUID) -> HttpResponse:
     return HttpResponse(status=204)
 
 
+def _pieces(request: HttpRequest) -> list[Piece]:
+    """The pieces of a request. KeyError, ValueError: something is missing."""
+    if request.content_type != "multipart/form-data":
+        at, size = int(request.GET["at"]), int(request.GET["size"])
+        return [Piece(request.GET["path"], at, size, request)]
+    if not (files := request.FILES.getlist("file")):
+        raise KeyError("file")
+    named = zip(request.POST.getlist("path"), files, strict=True)
+    return [Piece(path, 0, file.size or 0, file) for path, file in named]
+
+
 @login_required
 @require_POST
 def upload_unpack(request: HttpRequest, upload: UUID) -> HttpResponse:
@@ -99,6 +113,23 @@ def upload_unpack(request: HttpRequest, upload: UUID) -> HttpResponse:
     except UploadGone:
         raise Http404("There is no such upload.") from None
     return HttpResponse(status=204)
+
+
+@login_required
+@require_POST
+def upload_table(request: HttpRequest, upload: UUID) -> HttpResponse:
+    """Read an upload by another table, which is sent alone; its preview says what comes of it."""
+    require_role(request.user, Role.ADMIN)
+    if (table := request.FILES.get("table")) is None:
+        messages.error(request, "Choose a table.")
+        return redirect("upload-preview", upload)
+    try:
+        table_send(upload=upload.hex, table=table, by=request.user)
+    except UploadGone:
+        raise Http404("There is no such upload; it was imported or removed.") from None
+    except (Invalid, Conflict) as error:
+        messages.error(request, str(error))
+    return redirect("upload-preview", upload)
 
 
 @login_required
@@ -120,7 +151,7 @@ def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
     with the action "look" one that previews it as it is read by other choices.
     """
     require_role(request.user, Role.ADMIN)
-    context: dict[str, object] = {"upload": upload}
+    context: dict[str, object] = {"upload": upload, "tables": SUFFIXES}
     try:
         upload_folder(upload.hex, request.user)
         if request.method == "POST" and request.POST.get("action") == "look":

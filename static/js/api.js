@@ -29,7 +29,7 @@ function owner() {
   return user ? { "X-Annotator": user } : {};
 }
 
-async function send(path, { method, body, raw, signal, headers, keepalive }) {
+async function send(path, { method, body, raw, form, signal, headers, keepalive }) {
   const all = { Accept: "application/json", ...owner(), ...headers };
   if (method !== "GET") all["X-CSRFToken"] = csrfToken();
   if (body !== undefined) all["Content-Type"] = "application/json";
@@ -40,7 +40,7 @@ async function send(path, { method, body, raw, signal, headers, keepalive }) {
     signal,
     keepalive,
     credentials: "same-origin",
-    body: body === undefined ? raw : JSON.stringify(body),
+    body: body === undefined ? (raw ?? form) : JSON.stringify(body),
   });
   let data = null;
   try {
@@ -57,7 +57,7 @@ async function send(path, { method, body, raw, signal, headers, keepalive }) {
  * signal's AbortError or TimeoutError.
  *
  * @param {string} path
- * @param {{method?: string, body?: unknown, raw?: Blob, signal?: AbortSignal, headers?: Record<string, string>,
+ * @param {{method?: string, body?: unknown, raw?: Blob, form?: FormData, signal?: AbortSignal, headers?: Record<string, string>,
  *   keepalive?: boolean}} [options] `keepalive` lets a request of up to 64 KiB outlive its page
  */
 export async function api(path, options = {}) {

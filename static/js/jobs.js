@@ -1,6 +1,7 @@
 /** Keeps each [data-job] and [data-release] up to date while it is made, then reloads what depends on it. */
 import { api } from "./api.js";
 import { make } from "./dom.js";
+import { duration } from "./words.js";
 
 const EVERY = 1000;
 const UNFINISHED = ["queued", "running"];
@@ -38,6 +39,9 @@ function drawJob(node, job) {
   set("count", job.total === null ? `${job.done}` : `${job.done + job.failed} of ${job.total}`);
   // Several devices are faster than the job's own slices: their figures stand below.
   const alone = !document.querySelector("[data-devices]");
+  for (const time of document.querySelectorAll(`[data-job-time="${job.id}"]`)) {
+    time.textContent = duration(job.working_seconds);
+  }
   set("rate", alone && job.rate ? `${job.rate.toFixed(1)} per second` : "");
   set("left", alone ? timeLeft(job) : "");
   set("failed", job.failed ? `${job.failed} failed` : "");

@@ -106,7 +106,7 @@ def test_the_bounds_of_a_number_are_allowed():
 @pytest.mark.parametrize(
     ("chosen", "variable", "model"),
     [
-        ("", "", "ViT-H-14-378-quickgelu/dfn5b"),
+        ("", "", ""),
         ("demo", "", "demo"),
         ("demo", "RN50/openai", "RN50/openai"),
     ],

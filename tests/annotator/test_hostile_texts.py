@@ -37,7 +37,7 @@ IN_ONE_STATE = {"left_open": LONG, "completion_reason": LONG}
 #: What programs write for programs. All other text is somebody's.
 PROGRAMS = re.compile(
     r"annotator\.(User\.(password|time_zone|subject)|ApiToken\.digest|PasswordLink|WorkerHeartbeat|Backup\.file)"
-    r"|core\.Job\.kind|retrieval\.(ImageRoot|EmbeddingModel|TextVector)"
+    r"|core\.Job\.kind|retrieval\.(ImageRoot|EmbeddingModel|TextVector|WorkerMachine)"
     r"|retrieval\.Image\.(file_name|sha256|format)|retrieval\.ImageTakedown\.sha256"
     r"|labeling\.\w+\.(checksum|model_name|hand_in_rule)|evaluation\.ModelAnswer"
     r"|evaluation\.Run\.(sha256|link|code)|releases\.Release\.halves_secret|species_task\.SpeciesRun\.language"

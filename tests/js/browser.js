@@ -237,6 +237,7 @@ class Page {
       body: root,
       createElement: (tag) => new FakeElement(tag),
       getElementById: () => null,
+      querySelectorAll: () => [],
       querySelector: (selector) => (selector === 'meta[name="user-id"]' ? meta : null),
     });
     window.indexedDB = browser.indexedDB;
@@ -336,7 +337,14 @@ export class Browser {
   }
 
   async fetch(page, path, { method = "GET", headers = {}, body, signal, keepalive = false }) {
-    const request = { page, path, method, headers, body: body && JSON.parse(body), keepalive };
+    const request = {
+      page,
+      path,
+      method,
+      headers,
+      body: typeof body === "string" ? JSON.parse(body) : body,
+      keepalive,
+    };
     this.requests.push(request);
     await turn();
     if (!this.online) throw new TypeError("Failed to fetch");

@@ -4,13 +4,16 @@ import test from "node:test";
 import { Browser, FakeElement } from "./browser.js";
 
 /** The fields of a form without a document, by name. */
-globalThis.FormData = class extends Map {
+class FormFields extends Map {
   constructor(form) {
     super(Object.entries(form.fields));
   }
-};
+}
 
 test("Apply waits for another preview once a field differs, and comes back with the field", async (t) => {
+  const { FormData } = globalThis;
+  t.after(() => Object.assign(globalThis, { FormData }));
+  globalThis.FormData = FormFields;
   const page = new Browser(t).page();
   const [form, apply, state] = [new FakeElement("form"), new FakeElement("button"), new FakeElement()];
   form.fields = { val_share: "0.2", seed: "7" };

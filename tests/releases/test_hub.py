@@ -33,6 +33,7 @@ NAME = "birds/storks"
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     monkeypatch.setenv("HF_TOKEN", "hf_token")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setenv("HF_XET_CACHE", str(tmp_path / "xet"))
     # A session knows what it has stored, and another test has another Hub.
     monkeypatch.setattr(_xet, "_GLOBAL_XET_HOLDER", _xet.XetSessionHolder())

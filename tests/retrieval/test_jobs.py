@@ -1,11 +1,13 @@
 """Jobs slice by slice, with the messages caught instead of sent."""
 
 import errno
+from datetime import timedelta
 from io import BytesIO
 
 import pytest
 from celery import Celery
 from django.db import IntegrityError, OperationalError, connections, transaction
+from django.db.models.functions import Now
 
 from core.errors import Conflict
 from core.jobs.kinds import JobFailed, UnknownJobKind, job_handler
@@ -99,6 +101,36 @@ def test_slices_go_on_until_the_job_is_done(counting, messages):
     assert (job.state, job.done, job.total, job.percent, job.turn) == ("done", 3, 3, 100, 3)
     assert job.started_at <= job.finished_at
     assert (job.active_seconds > 0, job.attempts_without_progress) == (True, 0)
+
+
+@pytest.mark.parametrize("end", ["ends", "goes on", "fails", "waits", "is canceled"])
+def test_the_time_of_each_slice_counts_while_it_works_and_after(handlers, messages, end):
+    during = []
+
+    @job_handler("slow")
+    def step(job, deadline):
+        # As if it had begun a minute ago.
+        Job.objects.filter(pk=job.pk).update(working_since=Now() - timedelta(minutes=1))
+        job_advance(job=job, done=6)
+        during.append(Job.objects.get(pk=job.pk))
+        assert during[0].working_seconds >= 60
+        assert 0 < during[0].rate <= 0.1
+        if end == "fails":
+            raise ValueError("no")
+        if end == "waits":
+            raise OSError(errno.ENOSPC, "full")
+        if end == "is canceled":
+            job_cancel(job=job)
+        return end == "ends"
+
+    job = job_create(kind="slow", params={})
+    job_slice_run(job_id=job.pk)
+    # What a killed worker left doesn't count on: nobody holds the job.
+    assert during[0].working_seconds == 0
+    job.refresh_from_db()
+    assert job.working_since is None
+    assert job.active_seconds > 0
+    assert job.working_seconds == job.active_seconds
 
 
 def test_a_repeated_or_old_message_does_nothing(counting, messages):

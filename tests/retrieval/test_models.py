@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from core.jobs.models import Job
-from core.jobs.services import job_slice_run
+from core.jobs.services import Slice, job_slice_run
 from labeling.candidates.selectors import models_in_use
 from labeling.lifecycle.services import query_create
 from retrieval.embedding import fetching
@@ -20,10 +21,10 @@ from retrieval.embedding.in_use import model_in_use
 from retrieval.embedding.measuring import measure_job_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.model_specs import published_names
+from retrieval.encoding.model_specs import DEMO_MODEL_DIR, published_names
 from retrieval.encoding.open_clip_import import open_clip_module
 from retrieval.search.selectors import SearchUnavailable, search_images
-from tests.labeling.conftest import embed, make_images, toy_spec
+from tests.labeling.conftest import make_images
 from tests.processes import Worker, wait_for
 from tests.retrieval.making import repeated_images
 from tests.toy_model import toy_model
@@ -105,22 +106,44 @@ def test_an_admin_measures_and_uses_a_model(clients: dict[str, Client], settings
     assert f"GFLOPs per image</dt><dd>{measured.image_flops / 1e9:.2f}</dd>" in page
 
 
-def test_the_first_model_that_embeds_is_put_to_use(
-    clients: dict[str, Client], settings: Any
+def test_the_first_model_that_works_is_put_to_use(
+    clients: dict[str, Client], settings: Any, store: Path, tmp_path: Path
 ) -> None:
-    settings.EMBEDDING_MODEL, toy = "demo", toy_spec()
-    images = make_images(2, embedded=False)
+    settings.EMBEDDING_MODEL = str(tmp_path / "preset")
+    repeated_images(2, ["teal", "gold"], (40, 30))
+    broken = tmp_path / "broken"
+    shutil.copytree(DEMO_MODEL_DIR, broken)
+    (broken / "open_clip_model.safetensors").write_bytes(b"no weights")
     admin = clients["admin"]
-    assert "and use it" in admin.get("/models/", {"model": toy}).content.decode()
-    admin.post("/models/", {"model": toy, "action": "embed"})
-    assert Job.objects.get(kind="embed").params["model"] == toy
-    assert model_in_use() == toy
-    embed(images)
-    assert "and use it" not in admin.get("/models/", {"model": "demo"}).content.decode()
-    admin.post("/models/", {"model": "demo", "action": "embed"})
-    assert model_in_use() == toy
-    answer = admin.post("/models/", {"model": "demo", "action": "use"})
-    assert answer["Location"] == "/models/?model=demo"
+
+    def embed_by(name: str) -> str:
+        assert "and use it" in admin.get("/models/", {"model": name}).content.decode()
+        admin.post("/models/", {"model": name, "action": "embed"})
+        job = Job.objects.filter(kind="embed").latest("pk")
+        assert job.params["model"] == name
+        assert model_in_use() == settings.EMBEDDING_MODEL
+        while job_slice_run(job_id=job.pk) is Slice.MORE:
+            pass
+        return admin.get("/models/").content.decode()
+
+    page = embed_by(str(broken))
+    assert model_in_use() == settings.EMBEDDING_MODEL
+    assert "In use" not in page
+    failure = page.partition("data-failed-job")[2].partition("</div>")[0]
+    assert f"Embed the corpus with {broken}</a> failed" in failure
+    assert "it could not be loaded" in failure
+    page = embed_by("demo")
+    assert model_in_use() == "demo"
+    assert page.count("In use") == 1
+    assert "data-failed-job" not in page
+    # One that comes later is only chosen, once it has embedded.
+    page = admin.get("/models/", {"model": toy_model()}).content.decode()
+    assert "and use it" not in page
+    assert "Use for queries" not in page
+    assert embedding_job_create(model_name=toy_model(), use=True).params["use"]
+    answer = admin.post("/models/", {"model": toy_model(), "action": "use"})
+    assert answer["Location"].startswith("/models/?model=")
+    assert model_in_use() == toy_model()
 
 
 def test_an_unknown_model_is_refused_with_what_is_accepted(clients: dict[str, Client]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import time
 import unicodedata
 import zipfile
@@ -15,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from annotator.processes.worker import attend
@@ -23,6 +25,7 @@ from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
 from retrieval.corpus.models import Image, ImageTakedown, Species
 from retrieval.images.storage import content_hash
+from retrieval.uploads.pieces import pieces_gather
 from retrieval.uploads.services import SAMPLE, uploads_sweep
 from tests.processes import wait_for
 from tests.retrieval.making import encoded, image_row, jpeg, scene
@@ -93,14 +96,14 @@ def test_a_zip_from_its_pieces_to_the_corpus(client: Client, settings: Any) -> N
     )
     address = begin(client)
     half = len(data) // 2
-    assert send(client, address, "park.zip", data[:half], size=len(data)).status_code == 204
+    assert send(client, address, "park.ZIP", data[:half], size=len(data)).status_code == 204
     # A piece that doesn't follow is refused; one that comes again is none the worse.
-    wrong = send(client, address, "park.zip", data[half:], at=half + 1, size=len(data))
+    wrong = send(client, address, "park.ZIP", data[half:], at=half + 1, size=len(data))
     assert (wrong.status_code, wrong.json()["detail"]) == (
         400, f"at {half} bytes are there; the next piece begins there"
     )  # fmt: skip
-    assert send(client, address, "park.zip", data[:half], size=len(data)).status_code == 204
-    last = send(client, address, "park.zip", data[half:], at=half, size=len(data))
+    assert send(client, address, "park.ZIP", data[:half], size=len(data)).status_code == 204
+    last = send(client, address, "park.ZIP", data[half:], at=half, size=len(data))
     assert last.status_code == 204
 
     assert "isn&#x27;t complete" in client.get(address).content.decode()
@@ -410,7 +413,7 @@ def test_a_file_that_there_is_no_room_for(
 ) -> None:
     address = begin(client)
     room = settings.DISK_MIN_FREE_BYTES + 1_000_000
-    monkeypatch.setattr("retrieval.uploads.services.free_bytes", lambda: room)
+    monkeypatch.setattr("retrieval.uploads.pieces.free_bytes", lambda: room)
     refused = send(client, address, "big.jpg", b"x", size=2_000_000)
     assert (refused.status_code, refused.json()["detail"]) == (
         409, "The server's disk has no room for this file."
@@ -447,6 +450,121 @@ def test_a_bomb_is_refused_by_what_comes_out(client: Client, settings: Any) -> N
     [folder] = uploads(settings)
     size = (folder / "files" / "Rana temporaria" / "bomb.jpg").stat().st_size
     assert size < 32_000_000
+
+
+@pytest.mark.parametrize("bucket", [False, True])
+def test_an_interrupted_upload_tells_what_is_there(
+    client: Client, bucket: bool, request: pytest.FixtureRequest, settings: Any
+) -> None:
+    """Small files come several in a request, large ones in pieces; a piece that began a file anew
+    counts from its beginning.
+    """
+    if bucket:
+        request.getfixturevalue("in_bucket")
+    address, photo = begin(client), jpeg(size=(40, 30))
+    form = {
+        "path": ["trip/Rana temporaria/ä.jpg", "trip/Bufo bufo/1.jpg"],
+        "file": [SimpleUploadedFile(f"{name}.jpg", photo) for name in "ab"],
+    }
+    assert client.post(f"{address}files/", form).status_code == 204
+    large = bytes(range(200))
+    for at, end in ((0, 120), (0, 50), (50, 70)):
+        send(client, address, "trip/Bufo bufo/large.tif", large[at:end], at=at, size=200)
+    there = {
+        "trip/Rana temporaria/ä.jpg": len(photo),
+        "trip/Bufo bufo/1.jpg": len(photo),
+        "trip/Bufo bufo/large.tif": 70,
+    }
+    assert client.get(f"{address}files/").json() == {"files": there}
+    # One of a form is refused by its path; those before it stay.
+    form["path"] = ["trip/2.jpg", "../3.jpg"]
+    form["file"] = [SimpleUploadedFile(f"{name}.jpg", photo) for name in "ab"]
+    refused = client.post(f"{address}files/", form)
+    assert (refused.status_code, refused.json()["detail"][:4]) == (400, "path")
+    form["path"] = ["only-one.jpg"]
+    assert client.post(f"{address}files/", form).status_code == 400
+    send(client, address, "trip/Bufo bufo/large.tif", large[70:], at=70, size=200)
+    there |= {"trip/Bufo bufo/large.tif": 200, "trip/2.jpg": len(photo)}
+    assert client.get(f"{address}files/").json() == {"files": there}
+    assert client.get(f"/import/{uuid4()}/files/").status_code == 404
+    [folder] = uploads(settings)
+    if bucket:
+        pieces_gather(folder)
+    assert (folder / "files/trip/Bufo bufo/large.tif").read_bytes() == large
+
+
+@pytest.mark.parametrize(
+    ("tables", "sent", "bucket"),
+    [
+        ({"trip/list.csv": b"file_name,scientific_name\na/1.jpg,frog"}, "list.csv", True),
+        ({"trip/list.csv": b"\xff\xfe"}, "new.csv", False),
+        ({"trip/list.csv": b"file_name", "trip/list.json": b"{}"}, "new.CSV", False),
+        ({}, "new.csv", True),
+    ],
+)
+def test_a_table_is_sent_again_alone(
+    client: Client, tables: dict[str, bytes], sent: str, bucket: bool,
+    request: pytest.FixtureRequest, settings: Any,
+) -> None:  # fmt: skip
+    """In place of one that is wrong, of another name, of several or of none, all in a ZIP."""
+    if bucket:
+        request.getfixturevalue("in_bucket")
+    address = begin(client)
+    photos = {f"trip/a/{number}.jpg": jpeg(size=(20 + number, 30)) for number in (1, 2)}
+    archive = zipped(photos | tables)
+    send(client, address, "trip.zip", archive)
+    looked(client, address)
+    for species in ("frog", "Bufo bufo"):
+        rows = f"file_name,scientific_name\na/1.jpg,Rana temporaria\na/2.jpg,{species}"
+        answer = client.post(f"{address}table/", {"table": SimpleUploadedFile(sent, rows.encode())})
+        assert answer["Location"] == address
+        refused = client.post(
+            f"{address}table/", {"table": SimpleUploadedFile(sent, b"")}, follow=True
+        )
+        assert "A job is at work on this upload" in refused.content.decode()
+        assert "Send the table again" not in refused.content.decode()
+        job = Job.objects.filter(kind="preview").latest("pk")
+        job_slice_run(job_id=job.pk)
+        page = client.get(address).content.decode()
+        assert "Send the table again" in page
+    assert "<dt>Images</dt><dd>2</dd>" in page
+    assert "<dt>Refused</dt><dd>0</dd>" in page
+    if bucket:
+        # Another machine has none of what the first unpacked.
+        shutil.rmtree(uploads(settings)[0] / "files")
+        (uploads(settings)[0] / "gathered").unlink()
+    client.post(address, {"dataset": "trip"})
+    job = Job.objects.get(kind="import")
+    assert job_slice_run(job_id=job.pk) is Slice.FINISHED
+    assert set(Image.objects.values_list("file_name", "species__scientific_name")) == {
+        ("a/1.jpg", "Rana temporaria"),
+        ("a/2.jpg", "Bufo bufo"),
+    }
+
+
+def test_only_a_table_is_taken_as_one(
+    client: Client, clients: dict[str, Client], settings: Any
+) -> None:
+    address = begin(client)
+    for name, said in (("a.jpg", "is no table"), (".csv", "is no table"), ("", "Choose a table")):
+        form = {"table": SimpleUploadedFile(name, b"x")} if name else {}
+        page = client.post(f"{address}table/", form, follow=True).content.decode()
+        assert said in page
+    assert clients["reviewer"].post(f"{address}table/").status_code == 403
+    form = {"table": SimpleUploadedFile("a.csv", b"x")}
+    assert client.post(f"/import/{uuid4()}/table/", form).status_code == 404
+    assert not list(uploads(settings)[0].rglob("*.csv"))
+
+
+def test_an_upload_has_a_bound_of_files_and_folders(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("retrieval.uploads.pieces.MOST_FILES", 5)
+    address = begin(client)
+    sent = [
+        send(client, address, f"a/b/{name}.jpg", b"x").status_code for name in (1, 1, 2, 3, 4, 1)
+    ]
+    assert sent == [204, 204, 204, 204, 409, 204]
 
 
 @pytest.mark.parametrize("path", ["../x.jpg", "/x.jpg", "", "a/.b/x.jpg", ".x", "a" * 501])
@@ -519,7 +637,7 @@ def test_what_another_machine_began_goes_too(
     send(clients["admin"], begin(clients["admin"]), "a.zip", b"x")
     settings.VAR_DIR = tmp_path / "two"
     settings.VAR_DIR.mkdir()
-    for lifetime, count in ((3600, 2), (-3600, 0)):
+    for lifetime, count in ((3600, 3), (-3600, 0)):
         monkeypatch.setattr("retrieval.uploads.services.LIFETIME", lifetime)
         uploads_sweep()
         assert len(list(storage.names_below(settings.VAR_DIR / "uploads"))) == count
