@@ -37,7 +37,8 @@ MOST_STATEMENTS, MOST_OF_A_FILE = 25, 40
 NOT_READ = {
     "query-from-search", "query-transition", "query-team", "query-refresh", "release-retry",
     "benchmark-delete", "practice-query", "query-finds", "upload-preview",
-    "upload-files", "upload-table", "upload-unpack", "upload-image", "query-boxes-import",
+    "upload-files", "upload-table", "upload-unpack", "upload-image", "upload-template",
+    "query-boxes-import",
     "query-boxes-ask", "detection-run", "query-reader", "query-reader-queue",
     "species-run", "species-run-file", "species-run-json", "reader-calibrate",
     "login", "logout", "oidc-log-in", "oidc-callback", "healthz", "healthz-web",
