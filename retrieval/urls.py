@@ -2,19 +2,18 @@
 
 from django.urls import path
 
-from retrieval import views
+from retrieval.browsing.views import corpus, search
 from retrieval.embedding.model_views import models
 from retrieval.embedding.views import job
 from retrieval.flags.views import flags
 from retrieval.images.views import image, image_page
 from retrieval.removal.views import dataset_remove
-from retrieval.search.views import search
 from retrieval.takedown.views import take_down
 from retrieval.uploads import views as uploads
 
 urlpatterns = [
     path("search/", search, name="search"),
-    path("corpus/", views.corpus, name="corpus"),
+    path("corpus/", corpus, name="corpus"),
     path("models/", models, name="models"),
     path("flags/", flags, name="flags"),
     path("jobs/<id:pk>/", job, name="job"),
