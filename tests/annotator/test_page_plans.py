@@ -48,6 +48,8 @@ NOT_READ = {
     "api-release-file", "api-release-archive",
     "api-schema", "api-search",
     "api-query-similar",
+    # Counting ends in time, and a CSV names all images.
+    "search", "api-image-matches", "api-image-counts", "api-image-matches-csv",
 }  # fmt: skip
 OF_RUNS = ("runs/<id:pk>", "runs/compare/", "rerank/")
 
