@@ -44,15 +44,14 @@ _PAGES: Final = {
       Dashboard of an annotator          /
       Account                            /account/
       Password                           /account/password/
-      Search                             /search/
-      Images of a species                /search/?species={species}
-      Images of a species, more          /search/?species={species}&after={image}
-      Images of a data set               /search/?dataset=rows
-      Images of a data set, more         /search/?dataset=rows&after={image}
+      Images                             /corpus/
+      Images of a species                /corpus/?species={species}
+      Images of a data set               /corpus/?dataset=rows
+      Newest images                      /corpus/?order=newest
       Image of an annotator              /images/{image}/
-      Corpus                             /corpus/
-      Corpus, page 3                     /corpus/?page=3
-      Corpus, species found              /corpus/?species={name}
+      Species                            /corpus/?view=species
+      Species, page 3                    /corpus/?view=species&page=3
+      Species found                      /corpus/?view=species&name={name}
       Labeling                           /queries/{query}/label/
       Audit                              /queries/{query}/audit/
       Audit of a release                 /queries/{query}/release-audit/

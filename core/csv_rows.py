@@ -1,4 +1,6 @@
-"""The one reader of CSV files: rows with their lines, and errors by file, line and field."""
+"""The one reader of CSV files: rows with their lines, and errors by file, line and field; and how a
+field is written.
+"""
 
 import csv
 import re
@@ -168,6 +170,7 @@ def _utf8_lines(
 
 
 _NEEDS_QUOTES: Final = re.compile('[,"\r\n]')
+_FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 
 
 def csv_field(text: str) -> str:
@@ -177,3 +180,8 @@ def csv_field(text: str) -> str:
     refuses.
     """
     return '"' + text.replace('"', '""') + '"' if _NEEDS_QUOTES.search(text) else text
+
+
+def spreadsheet_text(text: str) -> str:
+    """The text, with an apostrophe before one that a spreadsheet would take for a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text

@@ -5,7 +5,6 @@ from importlib import import_module
 from django.apps import AppConfig
 
 from core.registries import IMAGE_PANELS, IMAGE_USES
-from retrieval.browsing.actions import ACTIONS
 
 
 class LabelingConfig(AppConfig):
@@ -16,13 +15,14 @@ class LabelingConfig(AppConfig):
 
     def ready(self) -> None:
         """Register this app's job handlers, its card on an image's page, what names images, and
-        what people do with many of them.
+        what is done for queries with selected images.
         """
-        from labeling.images.actions import OF_QUERIES
+        from labeling.images.actions import ACTIONS
         from labeling.images.uses import USES
         from labeling.images.views import image_panel
+        from retrieval.browsing.actions import IMAGE_ACTIONS
 
         import_module("labeling.job_handlers")
         IMAGE_PANELS.append(image_panel)
         IMAGE_USES.extend(USES)
-        ACTIONS.extend(OF_QUERIES)
+        IMAGE_ACTIONS.extend(ACTIONS)

@@ -3,6 +3,14 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
+from retrieval.browsing.api import (
+    CountsView,
+    MatchesCsvView,
+    MatchesView,
+    SavedFiltersView,
+    SavedFilterView,
+    TilesView,
+)
 from retrieval.custom_fields.api import CustomFieldViewSet
 from retrieval.datasets.api import DatasetFiguresView, DatasetFoundView, DatasetMarkView
 from retrieval.embedding.api import EmbeddingJobViewSet, ModelViewSet
@@ -19,6 +27,12 @@ router.register("jobs", EmbeddingJobViewSet, basename="api-job")
 
 urlpatterns = [
     path("search/", SearchView.as_view(), name="api-search"),
+    path("images/matches/", MatchesView.as_view(), name="api-image-matches"),
+    path("images/matches.csv", MatchesCsvView.as_view(), name="api-image-matches-csv"),
+    path("images/tiles/", TilesView.as_view(), name="api-image-tiles"),
+    path("images/counts/", CountsView.as_view(), name="api-image-counts"),
+    path("filters/", SavedFiltersView.as_view(), name="api-filters"),
+    path("filters/<id:pk>/", SavedFilterView.as_view(), name="api-filter"),
     path("data-sets/", DatasetsView.as_view(), name="api-datasets"),
     path("data-sets/figures/", DatasetFiguresView.as_view(), name="api-dataset-figures"),
     path("data-sets/found/", DatasetFoundView.as_view(), name="api-dataset-found"),

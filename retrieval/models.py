@@ -1,5 +1,6 @@
 """The models of this app, defined in subfolders; Django imports them from here."""
 
+from retrieval.browsing.models import SavedFilter
 from retrieval.corpus.models import (
     CorpusCount,
     CustomField,
@@ -37,6 +38,7 @@ __all__ = [
     "ImageRoot",
     "ImageTakedown",
     "ImageWithdrawal",
+    "SavedFilter",
     "Species",
     "SpeciesCount",
     "SpeciesName",

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from retrieval import views
+from retrieval.browsing.views import corpus, search
 from retrieval.custom_fields import views as fields
 from retrieval.datasets.views import data_set, data_sets
 from retrieval.embedding.model_views import models
@@ -10,13 +10,12 @@ from retrieval.embedding.views import job
 from retrieval.flags.views import flags
 from retrieval.images.views import image, image_page
 from retrieval.removal.views import dataset_remove
-from retrieval.search.views import search
 from retrieval.takedown.views import take_down
 from retrieval.uploads import views as uploads
 
 urlpatterns = [
     path("search/", search, name="search"),
-    path("corpus/", views.corpus, name="corpus"),
+    path("corpus/", corpus, name="corpus"),
     path("models/", models, name="models"),
     path("flags/", flags, name="flags"),
     path("jobs/<id:pk>/", job, name="job"),

@@ -22,9 +22,9 @@ from django.views.decorators.http import require_safe
 from annotator.log.selectors import KINDS, LogFilter, LogRow, Place, log_page, log_rows
 from core.access import Role, require_role
 from core.address_choices import chosen, chosen_id
+from core.csv_rows import spreadsheet_text
 from core.ids import id_of
 from labeling.queries.files import MAX_QUERY_ID
-from releases.formats.writing import spreadsheet_text
 
 ROWS_SHOWN = 100
 FILTERS = ("person", "kind", "query", "since", "until")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.csv_rows import spreadsheet_text
 from evaluation.leaderboard.board import BOTH, Ids, printed
 from evaluation.leaderboard.marks import OTHER_FINDS
 from evaluation.leaderboard.selectors import BoardRuns, cached
@@ -23,7 +24,6 @@ from evaluation.scoring.evaluation import sorted_ranking
 from evaluation.scoring.hidden_labels import LabelsHidden
 from evaluation.scoring.measures import parse_measure
 from labeling.judging.sources import JudgmentSource
-from releases.formats.writing import spreadsheet_text
 from releases.snapshot.snapshot import Snapshot
 
 #: An image counts as a model's find down to one of these ranks.

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from core.csv_rows import spreadsheet_text
 from core.files import atomic_directory
 from evaluation.leaderboard import certified, statistics
 from evaluation.leaderboard.board import ALL, BOTH, TEST, VAL, Subset
@@ -23,7 +24,6 @@ from evaluation.runs.services import CARD_FIELDS
 from evaluation.scoring.hidden_labels import PRIVATE, PUBLIC
 from evaluation.scoring.measures import HEADLINES, parse_measure
 from evaluation.scoring.missing import has_range
-from releases.formats.writing import spreadsheet_text
 from releases.making.files import write_archive
 from releases.models import Release
 

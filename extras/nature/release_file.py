@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from core.csv_rows import spreadsheet_text
 from core.geo_grid import BAND, cell_sql
 from releases.formats.base import Files
-from releases.formats.writing import spreadsheet_text
 from releases.snapshot.snapshot import Snapshot
 
 COLUMNS: Final = ("query_id", "what", "value", "relevant", "judged")

@@ -13,6 +13,7 @@ from typing import Final
 
 from django.db.models import Exists
 
+from core.csv_rows import spreadsheet_text
 from extras.reading.models import Calibration, ReaderPick
 from extras.reading.order import PREFIX
 from labeling.judging.blind import votes_on_item
@@ -20,7 +21,6 @@ from labeling.judging.models import BlindItem, Judgment
 from labeling.judging.sources import JudgmentSource
 from labeling.queries.models import Benchmark, Query
 from releases.formats.base import Files
-from releases.formats.writing import spreadsheet_text
 from releases.making.labels import complete_queries
 from releases.snapshot.snapshot import Snapshot
 

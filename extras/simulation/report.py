@@ -9,6 +9,7 @@ from dataclasses import asdict, astuple, dataclass
 from statistics import fmean, geometric_mean
 from typing import Any, Final
 
+from core.csv_rows import spreadsheet_text
 from extras.simulation.core import (
     ORDERS,
     READ_ORDERS,
@@ -20,7 +21,6 @@ from extras.simulation.core import (
     parse_stop,
 )
 from extras.simulation.readers import parse_reader
-from releases.formats.writing import spreadsheet_text
 
 Figures = dict[str, Any]
 """Of one query, for JSON: what was simulated, `orders` as OrderFigures, `stops` as StopFigures and,

@@ -18,22 +18,32 @@ from labeling.blind.requests import images_put_before
 from labeling.judging.access import get_query_for
 from labeling.judging.models import Relevance
 from labeling.lifecycle.examples import examples_pin
-from retrieval.browsing.actions import DECIDING, ImageAction
+from retrieval.browsing.actions import Choices, ImageAction
 
-OF_QUERIES: Final = [
+_OPEN_QUERIES: Final = "/api/queries/?state=open&limit=20"
+
+ACTIONS: Final = [
     ImageAction(
-        "put-before",
-        "Put before annotators …",
-        DECIDING,
-        "/api/queries/{query}/put-before/",
-        needs=("query",),
+        name="put-before",
+        title="Put before annotators",
+        about="The annotators of a query judge them blindly: nobody is told where they come from.",
+        role=Role.REVIEWER,
+        endpoint="/api/queries/{query}/put-before/",
+        queries=_OPEN_QUERIES,
     ),
     ImageAction(
-        "examples",
-        "Take as examples …",
-        frozenset({Role.ADMIN}),
-        "/api/queries/{query}/examples/add-images/",
-        needs=("query", "relevance", "note"),
+        name="examples",
+        title="Take as examples",
+        about="They are pinned to the guidelines of a query, where its annotators see them.",
+        role=Role.ADMIN,
+        endpoint="/api/queries/{query}/examples/add-images/",
+        queries=_OPEN_QUERIES,
+        choices=Choices(
+            "relevance",
+            "They are",
+            [(one.value, str(one.label)) for one in (Relevance.RELEVANT, Relevance.NOT_RELEVANT)],
+        ),
+        note=True,
     ),
 ]
 

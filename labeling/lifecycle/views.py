@@ -295,7 +295,7 @@ def query_from_search(request: HttpRequest) -> HttpResponse:
         )
         messages.success(request, "The search is now a draft query. Set its category and split.")
         return redirect("query-edit", pk=query.pk)
-    return redirect("search")
+    return redirect("corpus")
 
 
 @login_required

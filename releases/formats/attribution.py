@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from core.csv_rows import spreadsheet_text
 from core.licenses import license_of
 from releases.formats.base import Files
-from releases.formats.writing import spreadsheet_text
 from releases.snapshot.snapshot import Snapshot
 
 COLUMNS = (

@@ -32,8 +32,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Final
 
+from core.csv_rows import spreadsheet_text
 from releases.formats.base import Files
-from releases.formats.writing import spreadsheet_text
 from releases.snapshot.certificates import QueryCertificate, certificates
 from releases.snapshot.release_certificate import release_certificate
 from releases.snapshot.snapshot import Snapshot

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from core.csv_rows import spreadsheet_text
 from releases.formats.base import Files
-from releases.formats.writing import spreadsheet_text
 from releases.snapshot.snapshot import FieldValue, Snapshot
 
 COLUMNS: Final = ("image_id", "field", "kind", "value")

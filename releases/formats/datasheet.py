@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.csv_rows import spreadsheet_text
 from core.licenses import UNKNOWN, License, license_of
 from labeling.judging.reliability import Reliability
 from labeling.judging.sources import JudgmentSource
@@ -32,7 +33,6 @@ from releases.formats.writing import (
     percent,
     plain,
     share,
-    spreadsheet_text,
 )
 from releases.snapshot.certificates import certificates
 from releases.snapshot.figures import (

@@ -31,6 +31,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from core.csv_rows import spreadsheet_text
 from core.licenses import license_of
 from releases.formats.base import Files
 from releases.formats.inquire_rerank import COLUMNS, UNLABELED_COLUMNS, ListedImage, listed_images
@@ -47,7 +48,6 @@ from releases.formats.writing import (
     counted,
     images_of,
     plain,
-    spreadsheet_text,
 )
 from releases.snapshot.snapshot import ROWS_AT_A_TIME, Snapshot, SnapshotImage, schema_of
 

@@ -18,7 +18,6 @@ from releases.snapshot.snapshot import Header, Snapshot
 SPLIT_NAMES: Final = {"val": "validation", "test": "test"}
 
 _MARKUP: Final = re.compile(r"([\\`*_\[\]<>|#~&])")
-_FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 
 Ids = npt.NDArray[np.int64]
 
@@ -43,11 +42,6 @@ def csv_value(value: Any) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
     return "" if value is None else repr(value)
-
-
-def spreadsheet_text(text: str) -> str:
-    """The text, with an apostrophe before one that a spreadsheet would take for a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def plain(text: str) -> str:

@@ -1,33 +1,72 @@
-"""What people do with the images that they have selected: a registry for the page."""
+"""What can be done with selected images: a list to which other apps' `AppConfig.ready` appends."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from core.access import Role
+from core.access import Role, at_least
+from retrieval.flags.models import ImageFlag
 
 
-@dataclass(frozen=True, slots=True)
-class ImageAction:
-    """An action on up to 5,000 images, by a POST of their `ids`; sent again it changes nothing."""
+class Choices(NamedTuple):
+    """A value that the person chooses, one of a few."""
 
-    key: str
+    name: str
+    """Its field in the request."""
+    label: str
+    options: list[tuple[Any, str]]
+    """Values and their words."""
+
+
+class ImageAction(NamedTuple):
+    """Something that an endpoint does with many images.
+
+    It takes a POST of {ids, …}, at most `core.bulk.MOST_AT_ONCE`, and answers {done, skipped},
+    where `skipped` lists {id, why}.
+    """
+
+    name: str
     title: str
-    roles: frozenset[Role]
-    """Who may do it."""
-    address: str
-    """With {query} where it needs one, in whose place the query's primary key comes."""
-    needs: tuple[str, ...]
-    """What else it takes: "query", and by the names of its body "reason" (a kind of flag), "note"
-    and "relevance"."""
+    about: str
+    """One sentence of what it does."""
+    role: Role
+    """The least that may do it."""
+    endpoint: str
+    """Its address, with {query} in place of a query's id if it is done to one."""
+    queries: str = ""
+    """The address of the API by which a query is found: it takes a `search`, and answers `results`
+    with `id` and `text`."""
+    choices: Choices | None = None
+    note: bool = False
+    """Whether a note goes with it."""
 
 
-EVERYBODY: Final = frozenset({Role.ANNOTATOR, Role.REVIEWER, Role.ADMIN})
-DECIDING: Final = frozenset({Role.REVIEWER, Role.ADMIN})
-
-ACTIONS: list[ImageAction] = [
-    ImageAction("flag", "Flag …", EVERYBODY, "/api/images/flag-many/", needs=("reason", "note")),
-    ImageAction("withdraw", "Withdraw …", DECIDING, "/api/images/withdraw-many/", needs=("note",)),
+IMAGE_ACTIONS: Final[list[ImageAction]] = [
+    ImageAction(
+        name="flag",
+        title="Flag",
+        about="A reviewer then decides on them.",
+        role=Role.ANNOTATOR,
+        endpoint="/api/images/flag-many/",
+        choices=Choices("reason", "What is wrong", [*ImageFlag.Kind.choices]),
+        note=True,
+    ),
+    ImageAction(
+        name="withdraw",
+        title="Withdraw",
+        about="They leave search, new candidate lists and new releases, until they are restored.",
+        role=Role.REVIEWER,
+        endpoint="/api/images/withdraw-many/",
+        note=True,
+    ),
 ]
-"""In the order of the page's buttons; later apps on the street append theirs."""
+
+
+def actions_for(user: Any) -> list[dict[str, Any]]:
+    """What the user may do with images, as the page reads it."""
+    return [
+        action._asdict()
+        | {"role": str(action.role), "choices": action.choices and action.choices._asdict()}
+        for action in IMAGE_ACTIONS
+        if at_least(user, action.role)
+    ]

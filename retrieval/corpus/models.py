@@ -234,6 +234,27 @@ class Image(models.Model):
             models.Index(fields=["species", "id"], name="image_species"),
             # Images since a moment; they are added in its order, so an index of blocks will do.
             BrinIndex(fields=["created_at"], autosummarize=True, name="image_created"),
+            # Those of the images' page: the first images of a data set, or of all from the newest
+            # on, whatever their number, and the few of a folder, a taxon's text, a custom field's
+            # value or some days.
+            models.Index(fields=["dataset", "id"], name="image_dataset"),
+            models.Index(fields=["created_at", "id"], name="image_newest"),
+            models.Index(
+                fields=["folder"],
+                opclasses=["varchar_pattern_ops"],
+                condition=~models.Q(folder=""),
+                name="image_folder",
+            ),
+            GinIndex(
+                fields=["taxon_text"],
+                opclasses=["gin_trgm_ops"],
+                condition=~models.Q(taxon_text=""),
+                name="image_taxon_text",
+            ),
+            GinIndex(
+                fields=["custom_fields"], opclasses=["jsonb_path_ops"], name="image_custom_fields"
+            ),
+            models.Index(fields=["observed_at"], name="image_observed"),
         ]
 
     def __str__(self) -> str:

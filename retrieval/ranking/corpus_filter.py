@@ -20,6 +20,8 @@ class CorpusFilter:
     created_before: datetime | None = None
     corpus_at: datetime | None = None
     images: Span | None = None
+    matching: tuple[str, Sequence[Any]] | None = None
+    """A condition in SQL on the images `i`, with its values."""
 
     @property
     def moment(self) -> datetime | None:
@@ -43,13 +45,29 @@ class CorpusFilter:
         query = f"SELECT i.id FROM retrieval_image i WHERE i.created_at > %s{inside}"
         return query, [self.corpus_at, *span]
 
-    def of_species(self) -> tuple[str, list[Any]] | None:
-        """A query for the ids of the species' images, with its values; None for all species."""
-        if not self.species_ids:
+    def condition(self) -> tuple[str, list[Any]] | None:
+        """The condition on the images `i` of the species and of `matching`, with its values; None
+        where every image meets it.
+        """
+        conditions, values = list[str](), list[Any]()
+        if self.species_ids:
+            conditions.append("i.species_id = ANY(%s)")
+            values.append(list(self.species_ids))
+        if self.matching is not None:
+            conditions.append(f"({self.matching[0]})")
+            values += self.matching[1]
+        return (" AND ".join(conditions), values) if conditions else None
+
+    def within(self) -> tuple[str, list[Any]] | None:
+        """A query for the ids of the images that meet `condition`, with its values; None for all
+        images.
+        """
+        condition = self.condition()
+        if condition is None:
             return None
         inside, span = id_range_condition(self.images, "i.id")
-        query = f"SELECT i.id FROM retrieval_image i WHERE i.species_id = ANY(%s){inside}"
-        return query, [list(self.species_ids), *span]
+        query = f"SELECT i.id FROM retrieval_image i WHERE {condition[0]}{inside}"
+        return query, [*condition[1], *span]
 
     def embeddings(self) -> tuple[str, list[Any]]:
         """Conditions on embeddings `e`, each with AND before it, with their values.
@@ -59,9 +77,9 @@ class CorpusFilter:
         query, values = self.withdrawn()
         inside, span = id_range_condition(self.images)
         where, values = f"{inside} AND e.image_id NOT IN ({query})", [*span, *values]
-        if (species := self.of_species()) is not None:
-            where += f" AND e.image_id IN ({species[0]})"
-            values += species[1]
+        if (narrowed := self.within()) is not None:
+            where += f" AND e.image_id IN ({narrowed[0]})"
+            values += narrowed[1]
         if self.created_before is not None:
             where += " AND e.created_at <= %s"
             values.append(self.created_before)
@@ -89,17 +107,22 @@ def count_embedded(model: EmbeddingModel, corpus_filter: CorpusFilter) -> tuple[
     later, later_values = "", list[Any]()
     if corpus_filter.corpus_at is not None:
         later, later_values = "i.created_at > %s", [corpus_filter.corpus_at]
-    total = image_count(species_ids=corpus_filter.species_ids, at=corpus_filter.moment)
-    if corpus_filter.species_ids:
-        within = f"FROM retrieval_image i {{}} WHERE i.species_id = ANY(%s) AND {present}"
-        values = [list(corpus_filter.species_ids), *present_values]
+    if (condition := corpus_filter.condition()) is not None:
+        among = "FROM retrieval_image i"
+        where, values = f"WHERE {condition[0]} AND {present}", [*condition[1], *present_values]
+        if corpus_filter.matching is None:
+            total = image_count(species_ids=corpus_filter.species_ids, at=corpus_filter.moment)
+        else:
+            total = number_of(f"SELECT count(*) {among} {where}", values)
         if later:
             total -= number_of(
-                f"SELECT count(*) {within.format('')} AND {later}", [*values, *later_values]
+                f"SELECT count(*) {among} {where} AND {later}", [*values, *later_values]
             )
-            within, values = f"{within} AND NOT {later}", [*values, *later_values]
-        embedded = number_of(f"SELECT count(*) {within.format(embedded_of)}", [*of_lookup, *values])
+            where, values = f"{where} AND NOT {later}", [*values, *later_values]
+        statement = f"SELECT count(*) {among} {embedded_of} {where}"
+        embedded = number_of(statement, [*of_lookup, *values])
         return embedded, total - embedded
+    total = image_count(at=corpus_filter.moment)
     query = (
         "SELECT coalesce((SELECT embedded FROM retrieval_embeddingcount WHERE model_id = %s), 0)"
         f" - (SELECT count(*) FROM ({withdrawn}) w CROSS JOIN LATERAL"

@@ -79,6 +79,7 @@ def rank_images(
     after: tuple[float, int] | None = None,
     created_before: datetime | None = None,
     corpus_at: datetime | None = None,
+    matching: tuple[str, Sequence[Any]] | None = None,
     scan: bool = False,
 ) -> list[ScoredImage]:
     """Return (image id, score) of the most similar images; ties by image id.
@@ -86,14 +87,15 @@ def rank_images(
     The score is the exact inner product of the half-precision vectors, so it is the same bit for
     bit whichever way it is found: by the model's packed matrix where that holds what the database
     holds, else by PostgreSQL's scan, which `scan` asks for in any case.
-    `species_ids` empty or None means the whole corpus; `limit` None means all. `after` = (score,
+    `species_ids` empty or None means the whole corpus, `matching` is a further condition (see
+    `CorpusFilter`); `limit` None means all. `after` = (score,
     image id) goes on behind that one. `created_before` leaves out embeddings stored later than that
     moment. Images that are withdrawn at that moment, by default now, are left out. `corpus_at` asks
     instead for the corpus of a moment, whenever it was embedded: images imported by then and not
     withdrawn then. Raises ValueError for a vector that isn't the model's.
     """
     queries = query_of(text_vector, model.dimension)[None]
-    corpus_filter = CorpusFilter(species_ids, created_before, corpus_at)
+    corpus_filter = CorpusFilter(species_ids, created_before, corpus_at, matching=matching)
     if limit is not None and limit < 1:
         return []
     lists = None if scan else _by_matrices(model, queries, limit, corpus_filter, after)
@@ -197,14 +199,15 @@ def corpus_counts(
     species_ids: Sequence[int] | None = None,
     created_before: datetime | None = None,
     corpus_at: datetime | None = None,
+    matching: tuple[str, Sequence[Any]] | None = None,
 ) -> CorpusCounts:
     """Count the images of a filter with and without an embedding (stored by `created_before`).
 
     Images that are withdrawn at that moment, by default now, are in neither count; `corpus_at` as
     in `rank_images`. In time by the number of the species' images; for the whole corpus by the
-    numbers of withdrawn images and of what came after the moments.
+    numbers of withdrawn images and of what came after the moments. `matching` as in `rank_images`.
     """
-    corpus_filter = CorpusFilter(species_ids, created_before, corpus_at)
+    corpus_filter = CorpusFilter(species_ids, created_before, corpus_at, matching=matching)
     return CorpusCounts(*count_embedded(model, corpus_filter))
 
 
@@ -221,9 +224,9 @@ def rank_by_matrix(
     Raises MatrixUnusable or ImpreciseProduct if the database must rank.
     """
     moment = corpus_filter.created_before
-    later, species = corpus_filter.later(), corpus_filter.of_species()
+    later, narrowed = corpus_filter.later(), corpus_filter.within()
     too_late = np.empty(0, np.int64) if later is None else read_ids(*later)
-    within = None if species is None else read_ids(*species)
+    within = None if narrowed is None else read_ids(*narrowed)
     current = current_matrix(model, corpus_filter=corpus_filter)
     parts = current.parts
     out = rows_of(parts, np.concatenate([current.state.withdrawn, too_late]))
@@ -252,6 +255,9 @@ def _by_matrices(
     rank, and then a matrix is requested.
     """
     if RANKERS:
+        # A condition in SQL isn't sent to shards.
+        if corpus_filter.matching is not None:
+            return None
 
         def scan(query: Halves, part: CorpusFilter) -> list[ScoredImage]:
             return _by_scan(model, query, limit, part, behind)

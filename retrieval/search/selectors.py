@@ -8,6 +8,7 @@ import enum
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 
@@ -77,10 +78,17 @@ class SearchResults:
     """The end of the text that the model doesn't read; empty where it reads all."""
     seconds: float
 
-    @property
-    def milliseconds(self) -> int:
-        """The time taken, at least 1 ms."""
-        return max(1, round(self.seconds * 1000))
+
+@dataclass(frozen=True)
+class SearchRanking:
+    """As `SearchResults`, with (image id, score) in place of the hits."""
+
+    ranking: list[tuple[int, float]]
+    total: int
+    model: str
+    method: SearchMethod
+    unread: str
+    seconds: float
 
 
 def search_images(
@@ -91,16 +99,42 @@ def search_images(
     limit: int,
     model: str | None = None,
     person: int | None = None,
-    has_left: Callable[[], bool] = lambda: False,
 ) -> SearchResults:
+    """Return the images that `search_ranking` ranks first, with their species."""
+    found = search_ranking(
+        text=text, like=like, species_ids=species_ids, limit=limit, model=model, person=person
+    )
+    images = Image.objects.select_related("species").prefetch_related("species__names")
+    by_id = images.in_bulk([image_id for image_id, _ in found.ranking])
+    hits = [
+        Hit(rank, score, by_id[image_id])
+        for rank, (image_id, score) in enumerate(found.ranking, start=1)
+        if image_id in by_id
+    ]
+    return SearchResults(hits, found.total, found.model, found.method, found.unread, found.seconds)
+
+
+def search_ranking(
+    *,
+    text: str = "",
+    like: int | None = None,
+    species_ids: Sequence[int] | None = None,
+    matching: tuple[str, Sequence[Any]] | None = None,
+    offset: int = 0,
+    limit: int,
+    model: str | None = None,
+    person: int | None = None,
+    has_left: Callable[[], bool] = lambda: False,
+) -> SearchRanking:
     """Return the images most similar to a text, or to the image with the id `like`, itself left
-    out; within species if any are given, without withdrawn ones.
+    out, behind the first `offset`; within species if any are given and a condition (see
+    `CorpusFilter`), without withdrawn ones.
 
     Exact by the model's packed matrix if there is one; else, if the filter holds more images than
-    settings.SEARCH_EXACT_IMAGES, approximate by the model's index if there is one; else exact by a
-    scan of the database. Without a matrix a `person` (a user's key) has one search at a time.
-    `model` is by default the model in use. Once `has_left()` is true, the wait for
-    the text's vector ends.
+    settings.SEARCH_EXACT_IMAGES, approximate by the model's index if there is one and no condition;
+    else exact by a scan of the database. Without a matrix a `person` (a
+    user's key) has one search at a time. `model` is by default the model in use. Once `has_left()`
+    is true, the wait for the text's vector ends.
 
     Raises SearchUnavailable if the model has embedded no image, or not this one, SearchTooSlow and
     SearchBusy (see `search_turn`), and the errors of `text_vector` if the text can't be encoded.
@@ -120,18 +154,11 @@ def search_images(
     else:
         vector = _image_vector(embedding_model, like)
     # The image itself is among the most similar.
-    wanted = limit + (like is not None)
-    method, ranking, total = _rank(embedding_model, vector, species_ids, wanted, person)
-    ranking = [scored for scored in ranking if scored[0] != like][:limit]
-    images = Image.objects.select_related("species").prefetch_related("species__names")
-    by_id = images.in_bulk([image_id for image_id, _ in ranking])
-    hits = [
-        Hit(rank, score, by_id[image_id])
-        for rank, (image_id, score) in enumerate(ranking, start=1)
-        if image_id in by_id
-    ]
-    return SearchResults(
-        hits=hits,
+    wanted = offset + limit + (like is not None)
+    method, ranking, total = _rank(embedding_model, vector, species_ids, matching, wanted, person)
+    ranking = [scored for scored in ranking if scored[0] != like]
+    return SearchRanking(
+        ranking=ranking[offset : offset + limit],
         total=total,
         model=name,
         method=method,
@@ -151,14 +178,15 @@ def _rank(
     model: EmbeddingModel,
     vector: Sequence[float],
     species_ids: Sequence[int] | None,
+    matching: tuple[str, Sequence[Any]] | None,
     limit: int,
     person: int | None,
 ) -> tuple[SearchMethod, list[tuple[int, float]], int]:
     """Return the method, (image id, score) of the best images, and the filter's size."""
     matrix = ranking_method(model) == "matrix"
-    index = None if matrix else _usable_index(model)
+    index = None if matrix or matching is not None else _usable_index(model)
     with search_turn(person=None if matrix else person):
-        total = corpus_counts(model=model, species_ids=species_ids).embedded
+        total = corpus_counts(model=model, species_ids=species_ids, matching=matching).embedded
         if index is not None and total > settings.SEARCH_EXACT_IMAGES:
             ranking = rank_by_index(
                 model=model,
@@ -170,7 +198,13 @@ def _rank(
             # With a narrow filter the scan of the index may end too early.
             if len(ranking) >= min(limit, total):
                 return SearchMethod.INDEX, ranking, total
-        ranking = rank_images(model=model, text_vector=vector, species_ids=species_ids, limit=limit)
+        ranking = rank_images(
+            model=model,
+            text_vector=vector,
+            species_ids=species_ids,
+            matching=matching,
+            limit=limit,
+        )
         return SearchMethod.MATRIX if matrix else SearchMethod.SCAN, ranking, total
 
 

@@ -29,7 +29,7 @@ function owner() {
   return user ? { "X-Annotator": user } : {};
 }
 
-async function send(path, { method, body, raw, form, signal, headers, keepalive }) {
+async function send(path, { method, body, raw, form, signal, headers, keepalive, blob }) {
   const all = { Accept: "application/json", ...owner(), ...headers };
   if (method !== "GET") all["X-CSRFToken"] = csrfToken();
   if (body !== undefined) all["Content-Type"] = "application/json";
@@ -44,7 +44,8 @@ async function send(path, { method, body, raw, form, signal, headers, keepalive 
   });
   let data = null;
   try {
-    data = response.status === 204 ? null : await response.json();
+    if (blob && response.ok) data = await response.blob();
+    else data = response.status === 204 ? null : await response.json();
   } catch (error) {
     if (signal?.aborted) throw error;
     if (response.ok) throw new ApiError("The server's answer could not be read.", 0);
@@ -58,7 +59,8 @@ async function send(path, { method, body, raw, form, signal, headers, keepalive 
  *
  * @param {string} path
  * @param {{method?: string, body?: unknown, raw?: Blob, form?: FormData, signal?: AbortSignal, headers?: Record<string, string>,
- *   keepalive?: boolean}} [options] `keepalive` lets a request of up to 64 KiB outlive its page
+ *   keepalive?: boolean, blob?: boolean}} [options] `keepalive` lets a request of up to 64 KiB outlive its page; with
+ *   `blob` the body is a file
  */
 export async function api(path, options = {}) {
   const request = { method: "GET", ...options };

@@ -81,6 +81,9 @@ class Viewer {
     const rank = this.tile.querySelector("[data-rank]")?.textContent ?? "";
     this.part("title").textContent = [name || `Image ${this.image}`, rank].filter(Boolean).join(", ");
     this.#showBadges();
+    this.part("page").href = `/images/${this.image}/`;
+    this.part("page").textContent = `Image ${this.image}`;
+    this.part("file").textContent = this.tile.dataset.file ?? "";
     this.part("history").replaceChildren();
     this.open(this.part("title"));
     this.#showImage();

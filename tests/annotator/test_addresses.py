@@ -210,7 +210,7 @@ def test_who_takes_no_part_in_labeling_changes_nothing(
 
 
 def test_no_query_is_there_for_a_researcher_to_judge(world: World) -> None:
-    query, addresses = world.queries["open"], ("search/", "corpus/", "api/queries/")
+    query, addresses = world.queries["open"], ("corpus/", "api/images/matches/", "api/queries/")
     for address in (*addresses, f"queries/{query.pk}/", f"api/queries/{query.pk}/"):
         assert client_of(world.people["annotator"]).get(f"/{address}").status_code == 200
         assert client_of(world.people["researcher"]).get(f"/{address}").status_code in (403, 404)

@@ -51,6 +51,8 @@ NOT_READ = {
     "api-query-similar",
     # They count a data set's images where that is asked for.
     "api-dataset-figures", "api-dataset-found", "api-dataset-releases",
+    # Counting ends in time, and a CSV names all images.
+    "search", "api-image-matches", "api-image-counts", "api-image-matches-csv",
 }  # fmt: skip
 OF_RUNS = ("runs/<id:pk>", "runs/compare/", "rerank/")
 

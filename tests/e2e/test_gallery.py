@@ -44,6 +44,13 @@ def test_a_reviewer_walks_through_the_images_and_corrects_one(
     viewer = page.locator("[data-viewer]")
     expect(viewer.locator("[data-stage] img")).to_be_visible()
     expect(viewer.locator("[data-history] li")).to_contain_text("ann")
+    [of_image] = [
+        one
+        for one in site.api("ada", "GET", "/api/images/?limit=500")["results"]
+        if one["id"] == listed[1]
+    ]
+    expect(viewer.locator("[data-file]")).to_have_text(of_image["file_name"])
+    expect(viewer.locator("[data-page]")).to_have_attribute("href", f"/images/{listed[1]}/")
     assert violations(page) == []
     page.keyboard.press("n")
     expect(viewer.locator("[data-state]")).to_have_text("Saved. The next release has it.")

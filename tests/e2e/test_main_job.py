@@ -19,12 +19,11 @@ def test_from_a_search_to_an_evaluated_release(
     site: Site, log_in: Callable[..., Page], tmp_path: Path
 ) -> None:
     admin = log_in("ada")
-    admin.goto(f"{site.url}/search/")
-    admin.get_by_label("Text").fill("a spider on a rock")
+    admin.goto(f"{site.url}/corpus/")
+    admin.get_by_label("Search by a text").fill("a spider on a rock")
     admin.get_by_label("Only these species").press_sequentially("hoper marsh")
     admin.get_by_role("option").first.click()
-    admin.get_by_role("button", name="Search").click()
-    expect(admin.locator(".image-grid img").first).to_be_visible()
+    expect(admin.locator(".tile img[src]").first).to_be_visible()
     admin.get_by_role("button", name="Make this a query").click()
     admin.get_by_label("Category").select_option("Species ID")
     admin.get_by_label("Guidelines").fill("The whole animal must be in the picture.")

@@ -133,7 +133,7 @@ def test_what_a_crashed_tab_leaves_is_sent_from_the_next_page_and_can_be_undone(
     with pytest.raises(Exception, match="crash"):
         page.goto("chrome://crash")
     assert events(site, query) == []
-    context.new_page().goto(f"{site.url}/search/")
+    context.new_page().goto(f"{site.url}/corpus/")
     wait_same(lambda: events(site, query), acts(site, query, *row("rnru")))
     page = context.new_page()
     page.goto(f"{site.url}/queries/{query}/label/")

@@ -23,7 +23,7 @@ PASTE = """(input, text) => {
 
 
 def on_search(page: Page, site: Site) -> Locator:
-    page.goto(f"{site.url}/search/")
+    page.goto(f"{site.url}/corpus/")
     return page.get_by_label("Only these species")
 
 

@@ -8,9 +8,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from core.csv_rows import spreadsheet_text
 from releases.formats.base import Access
 from releases.formats.registry import all_formats
-from releases.formats.writing import csv_value, spreadsheet_text
+from releases.formats.writing import csv_value
 from releases.snapshot.snapshot import FixedImage
 from tests.releases.snapshots import (
     empty_snapshot,

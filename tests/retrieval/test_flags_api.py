@@ -206,11 +206,11 @@ def test_the_page_is_for_reviewers_and_the_header_counts_images(
         image_flag_raise(image=image, kind="person", by=person)
     assert clients["anonymous"].get("/flags/")["Location"].startswith("/login/")
     assert clients["annotator"].get("/flags/").status_code == 403
-    assert "/flags/" not in clients["annotator"].get("/search/").content.decode()
+    assert "/flags/" not in clients["annotator"].get("/corpus/").content.decode()
     for role in ("reviewer", "admin"):
         answer = clients[role].get("/flags/")
         assert answer.context["counts"] == {"open": 1, "withdrawn": 0}
         [shown] = answer.context["page"]["results"]
         assert (shown["image"], len(shown["flags"])) == (7, 2)
         assert clients[role].get("/flags/?state=withdrawn").context["page"]["results"] == []
-        assert "data-flags-open>1</span>" in clients[role].get("/search/").content.decode()
+        assert "data-flags-open>1</span>" in clients[role].get("/corpus/").content.decode()

@@ -1,8 +1,7 @@
-"""The pages of search, corpus and jobs, for each role."""
+"""The pages of images, species and jobs, for each role."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -34,7 +33,7 @@ def corpus(settings: Any, animals: Any) -> Any:
     return animals
 
 
-@pytest.mark.parametrize("path", ["/search/?text=a bear", "/corpus/"])
+@pytest.mark.parametrize("path", ["/corpus/?text=a bear", "/corpus/?view=species"])
 def test_everybody_who_is_logged_in_sees_them(
     clients: dict[str, Client], corpus: Any, path: str
 ) -> None:
@@ -48,20 +47,28 @@ def test_only_admins_are_offered_to_turn_a_search_into_a_query(
     clients: dict[str, Client], corpus: Any
 ) -> None:
     offer = b"Make this a query"
-    assert offer in clients["admin"].get("/search/?text=a bear").content
-    assert offer not in clients["annotator"].get("/search/?text=a bear").content
+    assert offer in clients["admin"].get("/corpus/").content
+    assert offer not in clients["annotator"].get("/corpus/").content
 
 
-def test_a_search_hides_names_from_annotators(
-    clients: dict[str, Client], corpus: Any, settings: Any
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("", ""),
+        ("?text=a+bear&species=1&species=2", "?text=a+bear&species=1&species=2"),
+        ("?like=1&text=", "?like=1"),
+        ("?dataset=a+b&after=7", "?dataset=a+b"),
+    ],
+)
+def test_addresses_of_the_search_lead_to_the_images(
+    clients: dict[str, Client], before: str, now: str
 ) -> None:
-    settings.HIDE_SPECIES_NAMES = True
-    assert b"Monarch" not in clients["annotator"].get("/search/?text=a bear").content
-    assert b"Monarch" in clients["reviewer"].get("/search/?text=a bear").content
+    answer = clients["annotator"].get(f"/search/{before}")
+    assert (answer.status_code, answer["Location"]) == (302, f"/corpus/{now}")
 
 
 def test_the_corpus_page_counts_and_finds_species(clients: dict[str, Client], corpus: Any) -> None:
-    page = clients["annotator"].get("/corpus/?species=monarc")
+    page = clients["annotator"].get("/corpus/?view=species&name=monarc")
     assert page.context["counts"].images == 3
     listed = [(s.scientific_name, s.image_count) for s in page.context["species_page"]]
     assert listed[0] == ("Danaus plexippus", 1)
@@ -108,34 +115,27 @@ def test_pages_do_not_find_what_is_no_key(clients: dict[str, Client]) -> None:
     client = clients["admin"]
     client.raise_request_exception = False
     for text in ("x", "-1", "²", "9" * 5000):
-        assert client.get("/search/", {"text": "a toad", "species": text}).status_code == 404
+        assert client.get("/corpus/", {"text": "a toad", "species": text}).status_code == 404
         assert client.post(reverse("query-open-many"), {"query": text}).status_code == 404
         form = {"text": "a toad", "species": text}
         assert client.post(reverse("query-from-search"), form).status_code == 404
         assert client.post(reverse("query-new"), form).status_code == 200  # its form says so
 
 
-def test_results_lead_to_the_page_of_each_image(clients: dict[str, Client], corpus: Any) -> None:
-    page = clients["annotator"].get("/search/?text=a bear").content
-    assert b'href="/images/1/"' in page
-    assert b'href="/images/1/0' not in page
-
-
-def test_without_a_text_a_search_shows_images_like_one_or_those_of_species(
+def test_an_image_ranks_those_like_it(
     clients: dict[str, Client], corpus: Any, annotator_api: APIClient
 ) -> None:
-    def shown(parameters: str) -> list[str]:
-        page = clients["annotator"].get(f"/search/?{parameters}")
-        assert page.status_code == 200
-        return re.findall(r'<figure><a href="/images/(\d+)/"', page.content.decode())
+    def shown(parameters: str) -> list[int]:
+        return list(annotator_api.get(f"/api/images/matches/?{parameters}").json()["ids"])
 
     bear = corpus["Ursus arctos"].pk
-    assert shown("like=1") == ["2", "3"]
-    assert shown(f"like=3&species={bear}") == ["1"]
-    assert shown(f"species={bear}") == ["1", "3"]
+    assert shown("like=1") == [2, 3]
+    assert shown(f"like=3&species={bear}") == [1]
+    assert shown(f"species={bear}") == [1, 3]
     image_withdraw(image=Image(pk=1), by=User.objects.get(role="admin"))
-    assert shown(f"species={bear}") == ["3"]
-    assert clients["annotator"].get("/search/?like=1").status_code == 404
+    assert shown(f"species={bear}") == [3]
+    assert clients["annotator"].get("/corpus/?like=1").status_code == 404
+    assert annotator_api.get("/api/images/matches/?like=1").status_code == 404
     for parameters, status in (("like=1", 404), ("", 400), ("like=3&text=a bear", 400)):
         assert annotator_api.get(f"/api/search/?{parameters}").status_code == status
     results = annotator_api.get("/api/search/?like=3").json()["results"]

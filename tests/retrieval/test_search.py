@@ -160,22 +160,18 @@ def test_a_person_has_one_search_at_a_time(settings: Any) -> None:
             assert cursor.fetchone() == (1,)
 
 
-def test_both_are_told_to_people_and_programs(
-    model: EmbeddingModel,
-    settings: Any,
-    annotator: Any,
-    annotator_api: APIClient,
-    clients: dict[str, Client],
+def test_both_are_told(
+    model: EmbeddingModel, settings: Any, annotator: Any, annotator_api: APIClient
 ) -> None:
     settings.SEARCH_TIMEOUT = 1
+    addresses = [f"/api/{name}/?text=a bear" for name in ("search", "images/matches")]
     with another_search(annotator.pk):
-        page = clients["annotator"].get("/search/?text=a bear")
-        answer = annotator_api.get("/api/search/?text=a bear")
-    assert (page.status_code, answer.status_code) == (429, 429)
-    assert b"Your previous search is still running" in page.content
-    assert "Your previous search" in answer.json()["detail"]
-    assert answer.headers["Retry-After"] == "2"
-    assert annotator_api.get("/api/search/?text=a bear").status_code == 200
+        answers = [annotator_api.get(address) for address in addresses]
+    for answer in answers:
+        assert answer.status_code == 429
+        assert "Your previous search" in answer.json()["detail"]
+        assert answer.headers["Retry-After"] == "2"
+    assert [annotator_api.get(address).status_code for address in addresses] == [200, 200]
 
 
 def test_the_corpus_page_shows_the_index(index: EmbeddingModel, clients: dict[str, Client]) -> None:
@@ -192,37 +188,20 @@ def test_the_corpus_page_shows_the_index(index: EmbeddingModel, clients: dict[st
     assert "pproximate index" not in clients["annotator"].get("/corpus/").content.decode()
 
 
-def test_a_page_gets_its_results_alone(model: EmbeddingModel, clients: dict[str, Client]) -> None:
-    client = clients["annotator"]
-    part = client.get("/search/?text=a bear&part=results")
-    shown = part.content.decode()
-    assert "<html" not in shown
-    assert 'data-status=" 40 best of 40 images, exact, by a scan of the database, ' in shown
-    assert shown.count("<figure>") == 40
-    whole = client.get("/search/?text=a bear").content.decode()
-    assert "40 best of 40 images" in whole
-    assert whole.count("<figure>") == 40
-
-
 def test_a_text_that_is_not_encoded_in_time_is_explained(
-    transactional_db: None,
-    model: EmbeddingModel,
-    settings: Any,
-    clients: dict[str, Client],
-    annotator_api: APIClient,
+    transactional_db: None, model: EmbeddingModel, settings: Any, annotator_api: APIClient
 ) -> None:
     settings.TEXT_PROCESS, settings.SEARCH_TIMEOUT = True, 0
-    page = clients["annotator"].get("/search/?text=a bear")
-    answer = annotator_api.get("/api/search/?text=a bear")
-    assert (page.status_code, answer.status_code) == (503, 503)
-    assert "The text could not be encoded in time" in page.content.decode()
-    assert "The text could not be encoded in time" in answer.json()["detail"]
+    for address in ("/api/search/", "/api/images/matches/"):
+        answer = annotator_api.get(f"{address}?text=a bear")
+        assert answer.status_code == 503
+        assert "The text could not be encoded in time" in answer.json()["detail"]
 
 
 def test_who_has_left_waits_for_no_text(
-    transactional_db: None, model: EmbeddingModel, settings: Any, clients: dict[str, Client]
+    transactional_db: None, model: EmbeddingModel, settings: Any, annotator_api: APIClient
 ) -> None:
     settings.TEXT_PROCESS, settings.SEARCH_TIMEOUT = True, 110
     left = {"waitress.client_disconnected": lambda: True}
-    page = clients["annotator"].get("/search/?text=a bear", **left)
-    assert page.status_code == 503
+    answer = annotator_api.get("/api/images/matches/?text=a bear", **left)
+    assert answer.status_code == 503
