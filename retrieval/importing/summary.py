@@ -15,7 +15,7 @@ from retrieval.importing.records import Effect, ImageRecord, Refusal
 EXAMPLES: Final = 3
 MOST_REASONS: Final = 100
 # What differs between sentences that say the same: quoted values, and numbers.
-_VALUE: Final = re.compile(r"""(“[^”]*”|'[^']*'|"[^"]*"|\d[\d.,]*)""")
+VALUE: Final = re.compile(r"""(“[^”]*”|'[^']*'|"[^"]*"|\d[\d.,]*)""")
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class Reasons:
 
     def take(self, refusal: Refusal) -> None:
         """Count a refusal."""
-        pieces = _VALUE.split(refusal.reason)
+        pieces = VALUE.split(refusal.reason)
         key = (refusal.effect, refusal.field, *pieces[::2])
         if key not in self._by_key and len(self._by_key) >= MOST_REASONS:
             key, pieces = (refusal.effect, "", "other"), ["other reasons"]

@@ -198,5 +198,5 @@ def _importable(preview: Mapping[str, Any]) -> dict[str, object]:
     if preview.get("table", {}).get("questions"):
         hint = "Answer the question below first."
     elif not preview["images"]:
-        hint = "No image can be imported."
+        hint = "There is no image to import."
     return {"importable": not hint, "import_hint": hint}

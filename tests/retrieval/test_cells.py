@@ -221,7 +221,8 @@ def test_usual_headers_of_four_languages() -> None:
         "geoprivacy": "geoprivacy",
         "public_positional_accuracy": "public_positional_accuracy",
         "informationWithheld": "informationWithheld",
-        "": "id, habitat, Bemerkung, captive_cultivated, label, Nr., private_latitude, x, alt",
+        "private_latitude": "private_latitude, Private Latitude",
+        "": "id, habitat, Bemerkung, captive_cultivated, label, Nr., x, alt",
     }
     for field, headers in expected.items():
         for header in headers.split(", "):

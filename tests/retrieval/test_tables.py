@@ -425,11 +425,11 @@ def test_observations_of_inaturalist(tmp_path: Path, store: Path) -> None:
         assert (report.added, report.refused_count) == (len(names), 0)
         image = Image.objects.filter(dataset=report.dataset).latest("pk")
         assert image.observed_at == datetime(2024, 5, 6, tzinfo=UTC)
-        assert (image.observer, image.location_uncertainty) == ("ann", 12)
-        assert "private_latitude" in report.unused
+        assert (image.observer, image.location_uncertainty) == ("ann", 28500)
+        assert image.coordinates_obscured
         assert image.custom_fields["habitat"] == "wet"
         # What may say that the location is blurred is read, and is no custom field.
-        assert not {"coordinates_obscured", "public_positional_accuracy"} & {*image.custom_fields}
+        assert not {"coordinates_obscured", "private_latitude"} & {*image.custom_fields}
     links = "file_name,scientific_name\nhttps://example.org/1.jpg,Rana temporaria\n"
     filed(tmp_path, {"links.csv": links.encode()})
     with pytest.raises(ImportRefused, match="“file_name” holds web addresses"):
@@ -461,7 +461,12 @@ def test_losses_are_counted_by_column_and_reason() -> None:
         reason = f"left out: it must be a number, not '{number} x'"
         report.refuse(Refusal("t.csv", f"line {number}", "Höhe", reason, Effect.FIELD))
     report.refuse(Refusal("t.csv", "line 9", "", "has 2 fields where the header has 3"))
-    assert {key: (one.count, len(one.examples)) for key, one in report.losses.items()} == {
-        ("Höhe", "left out: it must be a number"): (5, 3),
-        ("", "has 2 fields where the header has 3"): (1, 1),
-    }
+    listed = [
+        (one["field"], one["reason"], one["count"], one["examples"])
+        for one in report.reasons.listed()
+    ]
+    three = [f"t.csv: line {number}" for number in range(3)]
+    assert listed == [
+        ("Höhe", "left out: it must be a number, not …", 5, three),
+        ("", "has 2 fields where the header has 3", 1, ["t.csv: line 9"]),
+    ]

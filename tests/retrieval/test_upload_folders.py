@@ -118,8 +118,8 @@ def test_a_tree_by_subject_and_the_switch(clients: dict[str, Client]) -> None:
     assert 'name="folders_are_species" checked' in page
     assert "<dt>Images</dt><dd>1</dd>" in page
     assert page.count("is not a species name") == 1
-    assert '<td class="number" data-label="How often">18</td>' in page
-    assert "folder: … is not a species name, and its images are left out." in page
+    assert '<td class="number" data-label="How often">18 images</td>' in page
+    assert "<strong>folder</strong>: … is not a species name, and its images are left out." in page
 
     client.post(address, {"action": "look"})
     job = imported_again(client, address)
@@ -149,7 +149,7 @@ def test_without_an_image_there_is_no_import(clients: dict[str, Client]) -> None
     address, result = previewed(client, broken)
     assert [(one["count"], len(one["examples"])) for one in result["reasons"]] == [(5, 3)]
     page = client.get(address).content.decode()
-    assert '<button class="button primary" disabled' in page
+    assert '<button class="button primary" data-import disabled' in page
     assert page.count("not an image of a known format") == 1
     refused = client.post(address, {"dataset": "mine"})
     assert "There is no image to import in this upload." in refused.content.decode()
