@@ -91,6 +91,8 @@ _PAGES: Final = {
       API: images of a species           /api/images/?species={species}
       API: images of a data set          /api/images/?dataset=rows
       API: image                         /api/images/{image}/
+      API: tiles                         /api/images/tiles/?id={image}
+      API: saved filters                 /api/filters/
       API: labels of an image            /api/images/{image}/labeling/
       API: flags of an image             /api/images/{image}/flags/
       API: species                       /api/species/

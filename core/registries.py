@@ -25,7 +25,7 @@ class LinkPlace(Enum):
     QUERY = auto()
     """The head of a query's page: the user and the query."""
     CORPUS = auto()
-    """The head of the corpus page."""
+    """The head of the images' page."""
     FLAGS = auto()
     """The page of flagged images: pages on which other reports on images are decided."""
     LEADERBOARD = auto()

@@ -9,7 +9,7 @@ from core.registries import CONFUSIONS, LINKS, Confusions, Link, LinkPlace
 
 
 class LookalikesConfig(AppConfig):
-    """Registers the link on the corpus page and what the labeling page's reference shows."""
+    """Registers the link on the images' page and what the labeling page's reference shows."""
 
     name = "extras.lookalikes"
     default_auto_field = "django.db.models.BigAutoField"

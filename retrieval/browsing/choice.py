@@ -94,8 +94,7 @@ def choice_of(parameters: QueryDict, user: Any) -> Choice:
 def _texts_of(one: ImageFilter, filters: Sequence[ImageFilter], parameters: QueryDict) -> list[str]:
     """The texts of a filter's parameter; those of a custom field without its name."""
     if one.parameter != "field":
-        texts = parameters.getlist(one.parameter)
-        return texts if one.parameter != "species" or any(texts) else []
+        return [text for text in parameters.getlist(one.parameter) if text or one.takes_empty]
     names = sorted((f.label for f in filters if f.parameter == "field"), key=len, reverse=True)
     return [
         text[len(one.label) + 1 :]

@@ -79,7 +79,8 @@ def matches(
     where, values = choice.condition()
     with search_turn():
         rows = fetch_all(
-            f"SELECT i.id FROM {IMAGE} i WHERE {where} ORDER BY {ORDERS[choice.order]}"
+            f"SELECT i.id FROM {IMAGE} i WHERE i.id >= 0 AND {where}"
+            f" ORDER BY {ORDERS[choice.order]}"
             " LIMIT %s OFFSET %s",
             [*values, limit + 1, offset],
         )

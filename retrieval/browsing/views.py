@@ -91,7 +91,6 @@ def _images(request: HttpRequest, choice: Choice) -> dict[str, Any]:
     chosen_species = [pk for pk in choice.values.get("species", ()) if pk is not None]
     return {
         "text": choice.text,
-        "order": choice.order,
         "like": _image_of(user, choice.like),
         "species": species_by_ids(chosen_species),
         "names_hidden": names_hidden_from(user),

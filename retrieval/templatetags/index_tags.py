@@ -1,4 +1,4 @@
-"""The approximate index of a model's embeddings, for the corpus page."""
+"""The approximate index of a model's embeddings, for the images' page."""
 
 from __future__ import annotations
 

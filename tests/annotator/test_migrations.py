@@ -60,7 +60,9 @@ def broken_rules(sql: str) -> set[str]:
     return {one["rule_name"] for one in json.loads(done.stdout)}
 
 
-def test_new_migrations_lock_briefly_and_leave_the_version_before_at_work(db: None) -> None:
+def test_new_migrations_lock_briefly_and_leave_the_version_before_at_work(
+    transactional_db: None,
+) -> None:
     found = MigrationLoader(connection).disk_migrations
     # The first migration of each app makes its tables.
     new = [

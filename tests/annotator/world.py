@@ -29,6 +29,7 @@ from labeling.lifecycle.services import query_create, query_transition, query_up
 from labeling.queries.models import Assignment, Query
 from releases.making.services import release_claim, release_make
 from releases.models import Release
+from retrieval.browsing.models import SavedFilter
 from retrieval.corpus.models import CustomField, Image, ImageRoot, Species
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.flags.models import ImageFlag
@@ -108,6 +109,7 @@ class World:
             "readers": {"pk": self.reader},
             "account": {"pk": self.token.pk},
             "people": {"pk": self.people["annotator"].pk},
+            "filters": {"pk": SavedFilter.objects.get().pk},
             "first-admin": {"token": "abcdef12"},
             "password": {"uidb64": "MQ", "token": "abcdef12"},
         }
@@ -153,6 +155,7 @@ def make_world(settings: Any, folder: Path) -> World:
     people = {role.value: person(f"the-{role.value}", role) for role in Role}
     admin, annotator = people[Role.ADMIN], people[Role.ANNOTATOR]
     (folder / "data").mkdir()
+    SavedFilter.objects.create(owner=admin, name="none", address="species=none")
     import_images(path=coco(folder / "data"))
     real = list(Image.objects.order_by("pk"))
     embed(real, scores=[0.1] * len(real))

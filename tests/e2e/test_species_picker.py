@@ -193,6 +193,7 @@ def test_many_chips_fold_and_are_removed_and_put_back(
 def test_by_touch_on_a_narrow_phone(site: Site, log_in: Callable[..., Page]) -> None:
     page = log_in("ada", viewport=NARROW, has_touch=True, is_mobile=True, color_scheme="dark")
     field = on_search(page, site)
+    page.get_by_role("button", name="Filters").click()
     wrong: list[str] = []
 
     def look(where: str) -> None:

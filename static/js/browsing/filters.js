@@ -113,7 +113,7 @@ export class Filters extends EventTarget {
           );
         return make(
           "li",
-          { class: "chip" },
+          { class: "filter-chip" },
           make("bdi", { text }),
           button("×", out, { class: "chip-remove", "aria-label": `Remove the filter ${text}` }),
         );

@@ -57,7 +57,9 @@ class ImagesPage {
     this.filters.addEventListener("change", () => this.#go(this.filters.chosen));
     this.filters.addEventListener("open", () => this.#count());
     this.part("clear-filters").addEventListener("click", () => this.filters.clear());
-    this.part("order").addEventListener("change", ({ target }) => this.#set("order", target.value));
+    this.part("order").addEventListener("click", () => {
+      this.#set("order", this.chosen.parameters.has("order") ? "" : "newest");
+    });
     this.part("like")
       ?.querySelector("button")
       .addEventListener("click", () => this.#set("like", ""));
@@ -123,7 +125,6 @@ class ImagesPage {
   #return(state) {
     this.chosen = new Chosen(window.location.search);
     this.input.value = this.chosen.parameters.get("text") ?? "";
-    this.part("order").value = this.chosen.parameters.get("order") ?? "";
     this.filters.read(this.chosen);
     this.#load(state?.position ?? 0);
     this.#count();
@@ -236,6 +237,7 @@ class ImagesPage {
     this.part("drawer-number").textContent = chips.length || "";
     const like = this.part("like");
     if (like) like.hidden = Boolean(text) || !parameters.get("like");
+    this.part("order").setAttribute("aria-pressed", String(parameters.has("order")));
     this.part("order").disabled = Boolean(text || parameters.get("like"));
   }
 
