@@ -182,7 +182,7 @@ def test_many_chips_fold_and_are_removed_and_put_back(
     expect(chip).to_have_count(0)
     page.get_by_role("button", name="Put back").click()
     expect(chip).to_have_count(len(SPECIES))
-    page.get_by_label("Text").fill("a bird")
+    page.get_by_label("Search by a text").fill("a bird")
     page.get_by_role("button", name="Search").click()
     expect(page.locator(".image-grid img").first).to_be_visible()
     page.reload()
