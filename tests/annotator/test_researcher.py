@@ -41,8 +41,8 @@ def test_the_log_in_leads_to_the_leaderboard(researcher: Any) -> None:
 def test_the_navigation_shows_what_is_open(clients: dict[str, Client], researcher: Any) -> None:
     shown = {
         "researcher": ["Leaderboard", "Releases", "Help"],
-        "annotator": ["Queries", "Search", "Corpus", "Help"],
-        "reviewer": ["Queries", "Search", "Corpus", "Flags", "Leaderboard", "Releases", "Help"],
+        "annotator": ["Queries", "Images", "Help"],
+        "reviewer": ["Queries", "Images", "Flags", "Leaderboard", "Releases", "Help"],
     }
     shown["admin"] = [*shown["reviewer"], "Manage"]
     names = set(shown["admin"])
