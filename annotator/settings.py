@@ -477,6 +477,7 @@ SPECTACULAR_SETTINGS = {
         "SubmittedSplit": "evaluation.runs.forms.SPLIT_CHOICES",
         "ListState": ["none", "building", "ready", "failed"],
         "SpeciesGroupKind": "retrieval.species.groups.GroupKind",
+        "SearchMethod": ["matrix", "scan", "index"],
         "CustomFieldKind": "retrieval.corpus.models.CustomField.Kind",
     },
 }

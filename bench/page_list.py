@@ -58,6 +58,8 @@ _PAGES: Final = {
       Next audit of a release            /release-audit/
       Second opinions                    /queries/{submitted}/second-opinions/
       Next second opinions               /second-opinions/
+      Further images                     /queries/{submitted}/further-images/
+      Next further images                /further-images/
       How to label                       /how-to-label/
       Look-alikes                        /look-alikes/
       Species side by side               /look-alikes/{species}/{other_species}/
@@ -80,6 +82,7 @@ _PAGES: Final = {
       API: audit                         /api/queries/{query}/audit/
       API: audit of a release            /api/queries/{query}/release-audit/
       API: second opinions               /api/queries/{submitted}/second-opinions/
+      API: further images                /api/queries/{submitted}/further-images/
       API: answered checks               /api/queries/{submitted}/checks/
       API: comments on an image          /api/queries/{query}/comments/?image={image}
       API: comments on a query           /api/queries/{query}/comments/

@@ -174,7 +174,7 @@ def bodies(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("post", "queries/new/", text),
         ("patch", f"api/queries/{world.queries['draft'].pk}/", {"text": "another toad " * 30}),
         ("get", "api/search/", {"text": "a toad"}),
-        ("get", "search/", {"text": "a toad"}),
+        ("get", "api/images/matches/", {"text": "a toad"}),
         ("post", "api/backups/", {}),
         *(readers if world.reader else []),
     ]
@@ -206,5 +206,5 @@ def test_no_request_asks_the_hub_or_a_server_of_models(
         if status >= 400 and in_use == own_world.model
     }
     # All others did what they were asked for.
-    assert refused == {"api/models/use/": 400, "api/search/": 503, "search/": 503}
+    assert refused == {"api/models/use/": 400, "api/search/": 503, "api/images/matches/": 503}
     assert 500 not in answered.values()

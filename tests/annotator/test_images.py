@@ -238,7 +238,7 @@ print(json.dumps([statuses, embed.status_code, sorted({"torch", "open_clip"} & s
 def test_every_page_is_answered_without_models(own_world: World, tmp_path: Path) -> None:
     model = EmbeddingModel.objects.get(name=own_world.model)
     text_vector(model, "a bear")
-    addresses = ["/search/?text=a+bear", *sorted(f"/{one}" for one in own_world.addresses)]
+    addresses = ["/corpus/?text=a+bear", *sorted(f"/{one}" for one in own_world.addresses)]
     arguments = [str(own_world.people["admin"].pk), json.dumps(addresses)]
     done = run(
         ["-c", ANSWERS, *arguments],
@@ -249,7 +249,7 @@ def test_every_page_is_answered_without_models(own_world: World, tmp_path: Path)
     statuses, embed, imported = json.loads(done.splitlines()[-1])
     assert (embed, imported) == (302, [])
     assert len(statuses) > 100
-    assert statuses["/search/?text=a+bear"] == 200
+    assert statuses["/corpus/?text=a+bear"] == 200
     # No worker and no encoder is there.
     failed = {one: status for one, status in statuses.items() if status >= 500}
     assert set(failed) <= {"/healthz"}, done

@@ -49,6 +49,8 @@ NOT_READ = {
     "api-release-file", "api-release-archive",
     "api-schema", "api-search",
     "api-query-similar",
+    # They count the images that have each field, for admins.
+    "custom-fields", "custom-field", "custom-field-delete", "api-custom-field-list",
     # They count a data set's images where that is asked for.
     "api-dataset-figures", "api-dataset-found", "api-dataset-releases",
     # Counting ends in time, and a CSV names all images.
