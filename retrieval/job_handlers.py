@@ -13,11 +13,10 @@ from retrieval.embedding.services import (
     embedding_participant_step,
     embedding_step,
 )
-from retrieval.importing.services import REMOVAL_KIND
+from retrieval.importing.services import IMPORT_KIND, REMOVAL_KIND
 from retrieval.ranking.matrices import KIND as PACK_KIND
 from retrieval.ranking.matrices import pack_step
 from retrieval.removal.services import removal_step
-from retrieval.uploads.services import KIND as IMPORT_KIND
 from retrieval.uploads.services import PREVIEW_KIND, import_step, preview_step
 
 job_handler(IMPORT_KIND)(import_step)

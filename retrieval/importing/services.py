@@ -43,6 +43,8 @@ BATCH_IN_PLACE: Final = 50_000
 # After this many new rows the planner's statistics are updated at once.
 _ANALYZED_FROM: Final = 10_000
 
+IMPORT_KIND: Final = "import"
+"""The job that imports an upload."""
 REMOVAL_KIND: Final = "remove_dataset"
 """The job that removes a data set: it deletes files that an import may be about to use."""
 BEING_REMOVED: Final = "A data set is being removed. Import images after that."

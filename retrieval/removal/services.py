@@ -19,10 +19,9 @@ from retrieval.corpus.shown import shown_files_remove
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.models import ImageFlag
 from retrieval.images.files import ImageRef, copies_remove
-from retrieval.importing.services import REMOVAL_KIND
+from retrieval.importing.services import IMPORT_KIND, REMOVAL_KIND
 from retrieval.ranking.matrices import matrix_rebuild
 from retrieval.removal.selectors import removal_preview, removal_problem
-from retrieval.uploads.services import KIND as IMPORT_KIND
 
 CHECKED_AT_ONCE: Final = 5000
 REMOVED_AT_ONCE: Final = 500

@@ -10,6 +10,7 @@ from core.jobs.models import Job
 from retrieval.corpus.models import CustomField
 from retrieval.importing.choices import ImportChoices
 from retrieval.importing.headers import FIELDS
+from retrieval.importing.services import IMPORT_KIND
 
 #: Columns whose use can be chosen; further ones are guessed.
 MOST_CHOSEN: Final = 200
@@ -18,11 +19,9 @@ _REMEMBERED: Final = 200
 _KEPT: Final = "kept:"
 
 
-def remembered_choices(
-    headers: Collection[str], choices: ImportChoices, *, kind: str
-) -> ImportChoices | None:
+def remembered_choices(headers: Collection[str], choices: ImportChoices) -> ImportChoices | None:
     """The choices with the columns of the newest import of a table with these headers."""
-    jobs = Job.objects.filter(kind=kind, state=Job.State.DONE, params__has_key="choices")
+    jobs = Job.objects.filter(kind=IMPORT_KIND, state=Job.State.DONE, params__has_key="choices")
     for params in jobs.order_by("-pk").values_list("params", flat=True)[:_REMEMBERED]:
         earlier = ImportChoices.from_json(params["choices"])
         if set(headers) == {*earlier.columns, *earlier.custom_fields}:

@@ -23,6 +23,7 @@ from retrieval.importing.choices import ImportChoices
 from retrieval.importing.headers import FIELDS
 from retrieval.uploads.columns import columns_chosen, columns_offered
 from retrieval.uploads.pieces import Piece, files_there, pieces_store
+from retrieval.uploads.preview import upload_thumbnail
 from retrieval.uploads.services import (
     UploadGone,
     choices_of,
@@ -32,7 +33,6 @@ from retrieval.uploads.services import (
     table_send,
     upload_begin,
     upload_folder,
-    upload_thumbnail,
 )
 from retrieval.uploads.tables import SUFFIXES
 

@@ -28,7 +28,8 @@ from retrieval.corpus.models import Image, ImageTakedown, Species
 from retrieval.images.storage import content_hash
 from retrieval.importing.summary import VALUE
 from retrieval.uploads.pieces import pieces_gather
-from retrieval.uploads.services import SAMPLE, uploads_sweep
+from retrieval.uploads.preview import SAMPLE
+from retrieval.uploads.services import uploads_sweep
 from tests.processes import wait_for
 from tests.retrieval.making import encoded, image_row, jpeg, scene
 
