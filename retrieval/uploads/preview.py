@@ -47,10 +47,11 @@ def preview_of(files: Path, choices: ImportChoices, progress: Progress) -> dict[
     source, report, batches = look_through(path, choices)
     is_remembered = False
     if isinstance(source, TableSource) and not (choices.columns or choices.custom_fields):
-        headers = [column.header for column in source.columns]
-        if remembered := remembered_choices(headers, choices):
+        names_of_columns = [column.header for column in source.columns]
+        if remembered := remembered_choices(names_of_columns, choices):
             source, report, batches = look_through(path, remembered)
             is_remembered = True
+    headers = source.headers if isinstance(source, TableSource) else {}
     progress(0, source.count())
     dataset = "upload" if path == files else report.dataset.removeprefix("files/")
     images, already_stored, sample, thumbnails = 0, 0, list[dict[str, Any]](), 0
@@ -113,6 +114,7 @@ def preview_of(files: Path, choices: ImportChoices, progress: Progress) -> dict[
         "reasons": [
             reason
             | {
+                "field": headers.get(reason["field"], reason["field"]),
                 "reason": within(reason["reason"].removeprefix("left out: it "), folder),
                 "lost": _LOST[reason["effect"]],
                 "examples": [within(one, folder) for one in reason["examples"]],
