@@ -86,9 +86,7 @@ class Command(ServiceCommand):
             checking.close()
             show.close()
         if report.columns and not options["quiet"]:
-            self.stdout.write("columns: " + ", ".join(report.columns))
-        if report.unused:
-            self.stdout.write("columns that aren't used: " + ", ".join(report.unused))
+            self.stdout.write(printable(f"columns: {', '.join(report.columns)}"))
         self.stdout.write(
             f"{report.dataset}: {report.added} added, {report.updated} updated, "
             f"{report.skipped} skipped, {report.refused_count} refused"
