@@ -15,7 +15,6 @@ from core.text import printable
 MAX_ERRORS: Final = 100
 #: Letters of a field; csv's own limit, 131,072, refuses tables that people have.
 MAX_FIELD: Final = 1 << 24
-csv.field_size_limit(MAX_FIELD)
 
 #: Characters of a header that a message repeats.
 _SHOWN: Final = 200
@@ -109,6 +108,8 @@ def csv_records(
     """
     broken: set[int] = set()
     texts = _utf8_lines(lines, name, broken, errors)
+    # It holds for the whole process, in which a library may have set another one.
+    csv.field_size_limit(MAX_FIELD)
     # Strict, so that a quote that is never closed is an error instead of swallowing the rest.
     records = csv.reader(texts, strict=True, delimiter=delimiter or ",")
     begun = before = 0

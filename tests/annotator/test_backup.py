@@ -248,6 +248,7 @@ def test_one_a_day_is_made_and_some_are_kept(
     # A worker looks for it again and again, and has a process of its own write it.
     started: list[list[str]] = []
     with monkeypatch.context() as patch:
+        patch.setattr(worker, "_backups", [])
         patch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
         worker.backup_start()
     [[_, _, program, *arguments]] = started
