@@ -6,6 +6,7 @@ import os
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -13,17 +14,8 @@ from typing import Final
 from core.files import is_below
 from retrieval.importing.folder import IMAGE_SUFFIXES
 
-#: Numbers in names of files that may be ids: short ones only count copies.
-_NUMBER: Final = re.compile(r"\d{4,}")
-#: iNaturalist's addresses of photos, in which the id stands.
-_PHOTO: Final = re.compile(r"https?://\S*/photos/(\d+)(?:/\S*)?")
-_FORMS: Final = ("NFC", "NFD")
-_ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is a web address."""
-    return _ADDRESS.match(text.strip()) is not None
+#: iNaturalist's id of an observation or a photo, or the address of a photo, in which its id is.
+_ID: Final = re.compile(r"(\d{4,})|https?://\S*/photos/(\d{4,})(?:/\S*)?")
 
 
 class FileIndex:
@@ -35,81 +27,58 @@ class FileIndex:
     def found(self, name: str) -> list[str]:
         """The paths below the folder of the files that a cell means; more than one only for an
         observation's id. Compared are the path as it is, or in another Unicode form, then in any
-        case, then without its suffix, then the file's own name, where only one file has it; for a
-        number, or iNaturalist's address of a photo, the numbers in the names of files.
+        case and without its suffix, then the file's own name, where only one file has it; then ids
+        in names of files.
         """
-        if self._is_file(name):
+        forms = {name, unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name)}
+        if is_below(name) and any(os.path.isfile(self.root / form) for form in forms):
             return [name]
-        name = name.strip()
-        if photo := _PHOTO.fullmatch(name):
-            return self._by_number.get(photo[1], [])
-        key = _key(name)
-        base = key.rpartition("/")[2]
-        for index, wanted in (
-            (self._by_path, key), (self._by_stem, key), (self._by_path, f"*/{base}"),
-            (self._by_stem, f"*/{base}"),
-        ):  # fmt: skip
-            if len(paths := index.get(wanted, [])) == 1:
+        key = _key(name.strip())
+        for wanted in (key, f"*/{key.rpartition('/')[2]}"):
+            if len(paths := self._by_key.get(wanted, [])) == 1:
                 return paths
-        return self._by_number.get(name, []) if _NUMBER.fullmatch(name) else []
+        found = _ID.fullmatch(name.strip())
+        return self._by_id.get(found[1] or found[2], []) if found else []
 
     def count(self, name: str) -> int:
         """How many images a cell may mean: those of an id, else one."""
-        is_id = _NUMBER.fullmatch(name.strip()) or _PHOTO.fullmatch(name.strip())
-        return max(1, len(self.found(name))) if is_id else 1
+        return max(1, len(self.found(name))) if _ID.fullmatch(name.strip()) else 1
 
-    def _is_file(self, name: str) -> bool:
-        if not is_below(name):
-            return False
-        forms = dict.fromkeys((name, *(unicodedata.normalize(kind, name) for kind in _FORMS)))
-        try:
-            return any((self.root / form).is_file() for form in forms)
-        except (OSError, ValueError):
-            return False
+    def share(self, cells: Sequence[str]) -> float:
+        """The share of the cells that aren't blank that means files."""
+        filled = [cell for cell in cells if cell.strip()]
+        return sum(1 for cell in filled if self.found(cell)) / max(1, len(filled))
 
     @cached_property
     def _paths(self) -> list[str]:
-        return [
-            Path(parent, name).relative_to(self.root).as_posix()
-            for parent, folders, names in os.walk(self.root)
-            if _visible(folders)
-            for name in sorted(names)
-            if not name.startswith(".")
-        ]
+        paths = []
+        for parent, folders, names in os.walk(self.root):
+            folders[:] = [folder for folder in folders if not folder.startswith(".")]
+            below = Path(parent).relative_to(self.root)
+            paths += [(below / name).as_posix() for name in names if not name.startswith(".")]
+        return sorted(paths)
 
     @cached_property
-    def _by_path(self) -> dict[str, list[str]]:
-        """Paths by their keys, and by `*/` and the key of the file's own name."""
-        return _indexed([(path, _key(path)) for path in self._paths])
-
-    @cached_property
-    def _by_stem(self) -> dict[str, list[str]]:
-        """As `_by_path` without suffixes, for images alone: others have their names too."""
-        stems = [(path, *os.path.splitext(_key(path))) for path in self._paths]
-        return _indexed([(path, stem) for path, stem, end in stems if end in IMAGE_SUFFIXES])
-
-    @cached_property
-    def _by_number(self) -> dict[str, list[str]]:
+    def _by_key(self) -> dict[str, list[str]]:
+        """Paths by their keys, images' also without suffixes, and by `*/` and those of the files'
+        own names.
+        """
         found = defaultdict[str, list[str]](list)
         for path in self._paths:
-            for number in dict.fromkeys(_NUMBER.findall(Path(path).stem)):
+            stem, suffix = os.path.splitext(key := _key(path))
+            for one in (key, stem) if suffix in IMAGE_SUFFIXES else (key,):
+                found[one].append(path)
+                found[f"*/{one.rpartition('/')[2]}"].append(path)
+        return dict(found)
+
+    @cached_property
+    def _by_id(self) -> dict[str, list[str]]:
+        found = defaultdict[str, list[str]](list)
+        for path in self._paths:
+            for number in set(re.findall(r"\d{4,}", Path(path).stem)):
                 found[number].append(path)
         return dict(found)
 
 
-def _visible(folders: list[str]) -> bool:
-    """Leave hidden folders out of a walk, and go through the others by name."""
-    folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
-    return True
-
-
 def _key(path: str) -> str:
     return unicodedata.normalize("NFC", path.replace("\\", "/")).casefold().removeprefix("./")
-
-
-def _indexed(keys: list[tuple[str, str]]) -> dict[str, list[str]]:
-    found = defaultdict[str, list[str]](list)
-    for path, key in keys:
-        found[key].append(path)
-        found[f"*/{key.rpartition('/')[2]}"].append(path)
-    return dict(found)

@@ -1,4 +1,4 @@
-"""Which of a folder's files is the table that lists its images."""
+"""Which of a folder's files is the table that lists its images, and which of its sheets."""
 
 from __future__ import annotations
 
@@ -24,19 +24,27 @@ _METADATA: Final = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A table, and the folder that its files lie below, relative to that of all tables."""
+    """A table, and the files below its folder."""
 
     sheet: Sheet
+    files: FileIndex
+    names_files: bool
+    """Whether a column has values that are files."""
     folder: str = ""
+    """Relative to that of all tables."""
+
+    def below(self, name: str) -> str:
+        """The path of a file relative to the folder of all tables."""
+        return f"{self.folder}/{name}" if self.folder else name
 
 
 def parts_of(path: Path) -> list[Part]:
-    """The tables of a data set: the file's sheet that names most files, or in a folder those of its
-    splits. Raises ImportRefused for files that can't be read.
+    """The tables of a data set: a file, or in a folder those of its splits. Raises ImportRefused
+    for files that can't be read.
     """
     if path.is_dir():
-        return [Part(_best_sheet(table), table.parent.name) for table in split_tables(path)]
-    return [Part(_best_sheet(path))]
+        return [_part(table, table.parent.name) for table in split_tables(path)]
+    return [_part(path)]
 
 
 def split_tables(folder: Path) -> list[Path]:
@@ -48,55 +56,40 @@ def split_tables(folder: Path) -> list[Path]:
     return [found[0] for found in tables if found]
 
 
-def _best_sheet(path: Path) -> Sheet:
-    """The sheet of a file that names most of the files beside it."""
+def _part(path: Path, folder: str = "") -> Part:
+    """A file's sheet that names most of the files beside it, or else most fields."""
     files = FileIndex(path.parent)
-    sheets = open_sheets(path)
-    best = max(
-        sheets, key=lambda one: (_share(one, files), fields_named(one.header), not one.hidden)
-    )
-    # A header that names a file, with its suffix, is a row like the others.
-    has_file = any("." in header and files.found(header) for header in best.header)
-    return best.without_header() if has_file else best
-
-
-def _share(sheet: Sheet, files: FileIndex) -> float:
-    """The largest share that a column's values have in names of files."""
-    rows = [cells for _, cells in islice(sheet.rows(), _SAMPLE)]
-    columns = ([cell for cell in cells if cell.strip()] for cells in zip(*rows, strict=True))
-    return max(
-        (sum(1 for cell in cells if files.found(cell)) / len(cells) for cells in columns if cells),
-        default=0.0,
-    )
+    ranked = []
+    for sheet in open_sheets(path):
+        rows = [cells for _, cells, problem in islice(sheet.rows(), _SAMPLE) if not problem]
+        share = max(map(files.share, zip(*rows, strict=True)), default=0.0)
+        ranked.append(((share, fields_named(sheet.header)), sheet))
+    (share, _), sheet = max(ranked, key=lambda one: one[0])
+    return Part(sheet, files, share > 0, folder)
 
 
 def table_among(paths: Sequence[Path]) -> Path | None:
-    """The table of images among files of one folder: of those with the canonical header, else of
-    those whose header or values name files, the one that names most files that are there, by a
-    header that says so if there is one.
-
-    Returns None where there is none. Raises ImportRefused where several name as many.
+    """The table of images among files of one folder: that with the canonical header, else that
+    whose header or values name files; None where there is none. Raises ImportRefused for several.
     """
-    scored: list[tuple[bool, bool, float, Path]] = []
+    canonical, others = [], []
     for path in paths:
-        if path.suffix.lower() not in SUFFIXES:
-            continue
         try:
-            sheet = _best_sheet(path)
+            part = _part(path) if path.suffix.lower() in SUFFIXES else None
         except ImportRefused:
             continue
-        canonical = is_canonical(sheet.header)
-        share = _share(sheet, FileIndex(path.parent))
-        named = any(field_of(header)[0] == "file_name" for header in sheet.header)
-        if canonical or share or (named and len(sheet.header) > 1):
-            scored.append((canonical, named and share > 0, share, path))
-    if not scored:
-        return None
-    best = max(scored)[:-1]
-    first = [path for *score, path in scored if tuple(score) == best]
-    if len(first) > 1:
-        raise several_tables(first)
-    return first[0]
+        header = part.sheet.header if part else ()
+        if is_canonical(header):
+            canonical.append(path)
+        elif part and (
+            part.names_files
+            or (len(header) > 1 and any(field_of(one)[0] == "file_name" for one in header))
+        ):
+            others.append(path)
+    found = canonical or others
+    if len(found) > 1:
+        raise several_tables(found)
+    return found[0] if found else None
 
 
 def several_tables(paths: Sequence[Path]) -> ImportRefused:
