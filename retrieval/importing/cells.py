@@ -8,7 +8,6 @@ for their whole column.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -91,7 +90,8 @@ def iso_date(text: str, day_first: bool | None) -> str:
 
 
 def _numbers(text: str) -> dict[str, float]:
-    """What a text of digits and marks means by the mark before its decimals."""
+    """What a text of digits, marks and blanks means by the mark before its decimals."""
+    text = re.sub(r"(?<=\d)[\s'’](?=\d{3}(?!\d))", "", text.strip()).replace("−", "-")
     return {
         mark: float(text.replace("." if mark == "," else ",", "").replace(mark, "."))
         for mark, pattern in _NUMBERS.items()
@@ -104,13 +104,8 @@ def decimal_mark(text: str) -> str:
     if "." not in text and "," not in text:
         return ""
     found = _AMOUNT.fullmatch(text)
-    marks = list(_numbers(_digits(found[1]))) if found else []
+    marks = list(_numbers(found[1])) if found else []
     return marks[0] if len(marks) == 1 else ""
-
-
-def _digits(text: str) -> str:
-    """A number without the blanks or apostrophes between its thousands."""
-    return re.sub(r"(?<=\d)[\s'’](?=\d{3}(?!\d))", "", text.strip()).replace("−", "-")
 
 
 def number_of(text: str, mark: str, open_marks: str, unit: float | None = None) -> float | None:
@@ -121,19 +116,16 @@ def number_of(text: str, mark: str, open_marks: str, unit: float | None = None) 
     Returns None for what is no number.
     """
     found = _AMOUNT.fullmatch(text.strip())
-    digits = _digits(found[1]) if found else ""
-    numbers = _numbers(digits)
+    numbers = _numbers(found[1]) if found else {}
     factor = unit_of(found[2]) if found and found[2] else unit or 1.0
     if not numbers or factor is None:
         return None
     if len(set(numbers.values())) == 1:
         return next(iter(numbers.values())) * factor
     if not mark and any(one in text for one in open_marks):
-        reason = (
-            f"may be {digits.replace(',', '.')} or {re.sub('[.,]', '', digits)}: no other value "
-        )
-        reason += f"shows what stands before decimals, not {shown(text.strip())}"
-        raise RecordRefused("", reason)
+        both = " or ".join(f"{number:.15g}" for number in sorted(numbers.values()))
+        reason = f"may be {both}: no other value shows what stands before decimals, not "
+        raise RecordRefused("", reason + shown(text.strip()))
     return numbers[mark or "."] * factor
 
 
@@ -151,28 +143,6 @@ def coordinate_of(text: str, positive: str, negative: str) -> float | None:
     return -number if letters == negative else number
 
 
-def split_coordinates(text: str) -> tuple[str, str]:
-    """The latitude and the longitude of a cell that holds both; empty where it holds no pair."""
-    text = text.strip(" ()[]")
-    parts = re.split(r"\s*[;/]\s*|,\s+|(?<=\d)\s+(?=[\d-])", text)
-    if len(parts) != 2 and "." in text:
-        parts = text.split(",")
-    return (parts[0], parts[1]) if len(parts) == 2 else ("", "")
-
-
-def _is_yes_no(text: str) -> bool:
-    return text.lower() in (*_YES, *_NO)
-
-
-def _is_number(text: str) -> bool:
-    # A zero before another digit is a code's.
-    return text[-1].isdigit() and not re.match(r"[+-]?0\d", text) and bool(_numbers(_digits(text)))
-
-
-def _is_date(text: str) -> bool:
-    return text[0].isdigit() and bool(_dates(text))
-
-
 @dataclass(slots=True)
 class ColumnValues:
     """What all values of a column say of how they are written."""
@@ -186,9 +156,7 @@ class ColumnValues:
     an_open_date: str = ""
     decimal_marks: set[str] = field(default_factory=set)
     """Marks of numbers that can be read in one way alone."""
-    _kinds: dict[str, Callable[[str], bool]] = field(
-        default_factory=lambda: {YES_NO: _is_yes_no, NUMBER: _is_number, DATE: _is_date}
-    )
+    _kinds: list[str] = field(default_factory=lambda: [YES_NO, NUMBER, DATE])
 
     def add(self, text: str) -> None:
         """Take a cell into account."""
@@ -197,11 +165,14 @@ class ColumnValues:
             return
         self.filled += 1
         self.emails += "@" in text and bool(_EMAIL.search(text))
+        dates = _dates(text) if text[0].isdigit() else {}
         if self._kinds:
-            self._kinds = {kind: fits for kind, fits in self._kinds.items() if fits(text)}
+            # A zero before another digit is a code's.
+            is_number = text[-1].isdigit() and not re.match(r"[+-]?0\d", text) and _numbers(text)
+            fits = {YES_NO: text.lower() in (*_YES, *_NO), NUMBER: is_number, DATE: dates}
+            self._kinds = [kind for kind in self._kinds if fits[kind]]
         if mark := decimal_mark(text):
             self.decimal_marks.add(mark)
-        dates = _dates(text) if text[0].isdigit() else {}
         if len(dates) == 1:
             self.day_first |= dates.keys()
         elif len(set(dates.values())) == 2:
@@ -211,7 +182,7 @@ class ColumnValues:
     @property
     def kind(self) -> str:
         """The kind that all values are of."""
-        return next(iter(self._kinds), TEXT) if self.filled else TEXT
+        return self._kinds[0] if self.filled and self._kinds else TEXT
 
     @property
     def is_open(self) -> bool:
@@ -244,7 +215,7 @@ def custom_value(
             raise RecordRefused("", f"must be a date, not {shown(text)}")
         return iso
     if kind == YES_NO:
-        if not _is_yes_no(text):
+        if text.lower() not in (*_YES, *_NO):
             raise RecordRefused("", f"must be yes or no, not {shown(text)}")
         return text.lower() in _YES
     if len(text) > _MOST_LETTERS:

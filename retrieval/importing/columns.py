@@ -9,14 +9,14 @@ from typing import Final
 
 from retrieval.importing.cells import DATE, TEXT, ColumnValues
 from retrieval.importing.choices import ImportChoices
-from retrieval.importing.file_index import FileIndex
 from retrieval.importing.headers import FIELDS, field_of, is_canonical, is_private
+from retrieval.importing.table_choice import FileIndex
 
 MOST_CUSTOM_FIELDS: Final = 100
 _LONGEST_NAME: Final = 100
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Column:
     """A column and what it stands for: a field, else a custom field of a kind, else nothing."""
 
@@ -66,25 +66,21 @@ def guess_fields(columns: Sequence[Column], files: FileIndex) -> list[Question]:
     by its first values; returns what stays open.
     """
     free = [(*field_of(column.header), column) for column in columns if not column.chosen]
-    taken = {column.field for column in columns}
-    names = {name for name, _, _ in free}
-    passed = set(taken)
+    passed = {column.field for column in columns}
     if is_canonical(column.header for column in columns):
         # Tables that could be imported earlier had no time apart, and are read as they were.
         passed.add("time")
-    if not (names | taken) & {"latitude", "coordinates"}:
+    if "latitude" not in passed | {name for name, _, _ in free}:
         # “accuracy” alone may be anything's.
         passed.add("location_uncertainty")
     # The column of the files comes first.
-    for name in FIELDS:
-        ranks = [rank for field, rank, column in free if field == name and not column.field]
-        first = [
-            column for field, rank, column in free
-            if field == name and rank == min(ranks) and not column.field
-        ]  # fmt: skip
-        if name == "file_name" and (len(first) != 1 or min(ranks) == 2):
+    for name in (one for one in FIELDS if one not in passed):
+        ranked = [(rank, one) for field, rank, one in free if field == name and not one.field]
+        best = min((rank for rank, _ in ranked), default=2)
+        first = [column for rank, column in ranked if rank == best]
+        if name == "file_name" and (best == 2 or len(first) > 1):
             first = _naming_files([column for *_, column in free], first, files) or first
-        for column in first if name not in passed else ():
+        for column in first:
             column.field = name
     questions = []
     for name, field in FIELDS.items():

@@ -19,109 +19,71 @@ class Field:
     name: str
     """Also the canonical header."""
     label: str
+    example: str = ""
+    """In the table to fill in; fields without one aren't in it."""
     usual: str = ""
     """Usual headers, without accents, capitals, blanks and signs."""
     vague: str = ""
     """Headers that mean this field where no column is called by a usual one."""
-    example: str = ""
 
 
-#: Headers of common names by their language; others are English.
-_COMMON_NAMES: Final = {
-    "de": "deutschername artnamedeutsch artdeutsch trivialname volksname",
-    "fr": "nomvernaculaire nomcommun nomfrancais nomusuel",
-    "es": "nombrecomun nombrevulgar nombrevernaculo",
-}
 _FIELDS: Final = (
-    Field(
-        "file_name", "File",
-        "imagefilename imagefile imagename imagepath filepath file files fname photofile photoname "
-        "photofilename dateiname datei bilddatei bildname fotodatei bildpfad dateipfad fichier "
-        "nomfichier nomdufichier nomdefichier archivo nombrearchivo nombredearchivo "
-        "nombredelarchivo fichero",
-        "image images picture photo foto bild bildnr pfad path chemin ruta imagen fotografia",
-        "birds/0001.jpg",
-    ),
-    Field(
-        "scientific_name", "Scientific name",
-        "sciname latinname binomial acceptedscientificname wissenschaftlichername wissname "
-        "lateinischername artnamelatein artwissenschaftlich nomscientifique nomlatin "
-        "nombrecientifico nombrelatino",
-        "species speciesname taxonname taxon taxa taxonspeciesname art artname spezies espece "
-        "especes nomespece nomdelespece especie especies nombredelaespecie",
-        "Turdus merula",
-    ),
-    Field(
-        "common_name", "Common name",
-        f"vernacularname vernacular englishname {' '.join(_COMMON_NAMES.values())}",
-        example="Common Blackbird",
-    ),
-    Field(
-        "date", "Date",
-        "observedon eventdate observationdate observeddate dateobserved dateobservation datetime "
-        "datetimeoriginal timestamp aufnahmedatum beobachtungsdatum funddatum datum datumuhrzeit "
-        "datedobservation dateprise dateprisedevue datedeprisedevue fecha fechahora "
-        "fechaobservacion fechadeobservacion datetaken capturedate photodate",
-        "zeitpunkt timeobservedat",
-        "2024-05-30 14:05",
-    ),
-    Field("time", "Time of day", "eventtime uhrzeit zeit heure hora timeofday observationtime"),
-    Field(
-        "latitude", "Latitude",
-        "lat decimallatitude latitudedecimal latitudewgs84 breite breitengrad geographischebreite "
-        "gpslat gpslatitude latitud latituddecimal",
-        example="52.5163",
-    ),
-    Field(
-        "longitude", "Longitude",
-        "lon lng long decimallongitude longitudedecimal longitudewgs84 lange laenge langengrad "
-        "laengengrad geographischelange geographischelaenge gpslon gpslong gpslng gpslongitude "
-        "longitud longituddecimal",
-        example="13.3777",
-    ),
-    Field(
-        "coordinates", "Latitude and longitude",
-        "coordinate latlon latlong latlng latitudelongitude coords koordinaten gpskoordinaten "
-        "coordonnees coordonneesgps coordenadas coordenadasgps gps gpscoordinates",
-    ),
-    Field(
-        "location_uncertainty", "Uncertainty of the location (m)",
-        "coordinateuncertaintyinmeters coordinateuncertainty positionalaccuracy accuracy "
-        "gpsaccuracy uncertainty genauigkeit lagegenauigkeit ortsgenauigkeit unscharfe unschaerfe "
-        "koordinatengenauigkeit precision precisiongps incertitude incertidumbre exactitud",
-        example="20",
-    ),
-    Field(
-        "elevation", "Elevation (m)",
-        "elev altitude elevationinmeters altitudeinmeters minimumelevationinmeters hohe hoehe "
-        "meereshohe meereshoehe seehohe hoheunn hoheumeer altitud elevacion",
-        example="34",
-    ),
-    Field(
-        "license", "License",
-        "licence lizenz licencia licencecode licensecode photolicense imagelicense bildlizenz "
-        "nutzungsrechte",
-        "rights",
-        "CC BY 4.0",
-    ),
-    Field("license_url", "Address of the license", "licenceurl lizenzurl urllicence urllicencia"),
+    Field("file_name", "File", "birds/0001.jpg",
+          "imagefilename imagefile imagename imagepath filepath file files fname photofile "
+          "photoname photofilename dateiname datei bilddatei bildname fotodatei bildpfad "
+          "dateipfad fichier nomfichier nomdufichier nomdefichier archivo nombrearchivo "
+          "nombredearchivo nombredelarchivo fichero",
+          "image images picture photo foto bild bildnr pfad path chemin ruta imagen fotografia"),
+    Field("scientific_name", "Scientific name", "Turdus merula",
+          "sciname latinname binomial acceptedscientificname wissenschaftlichername wissname "
+          "lateinischername artnamelatein artwissenschaftlich nomscientifique nomlatin "
+          "nombrecientifico nombrelatino",
+          "species speciesname taxonname taxon taxa taxonspeciesname art artname spezies espece "
+          "especes nomespece nomdelespece especie especies nombredelaespecie"),
+    Field("common_name", "Common name", "Common Blackbird",
+          "vernacularname vernacular englishname deutschername artnamedeutsch artdeutsch "
+          "nomvernaculaire nomcommun nomfrancais nombrecomun nombrevulgar"),
+    Field("date", "Date", "2024-05-30 14:05",
+          "observedon eventdate observationdate observeddate dateobserved dateobservation "
+          "datetime datetimeoriginal timestamp aufnahmedatum beobachtungsdatum funddatum datum "
+          "datumuhrzeit datedobservation dateprise dateprisedevue datedeprisedevue fecha "
+          "fechahora fechaobservacion fechadeobservacion datetaken capturedate photodate",
+          "zeitpunkt timeobservedat"),
+    Field("time", "Time of day", "",
+          "eventtime uhrzeit zeit heure hora timeofday observationtime"),
+    Field("latitude", "Latitude", "52.5163",
+          "lat decimallatitude latitudedecimal latitudewgs84 breite breitengrad "
+          "geographischebreite gpslat gpslatitude latitud latituddecimal"),
+    Field("longitude", "Longitude", "13.3777",
+          "lon lng long decimallongitude longitudedecimal longitudewgs84 lange laenge langengrad "
+          "laengengrad geographischelange geographischelaenge gpslon gpslong gpslng gpslongitude "
+          "longitud longituddecimal"),
+    Field("location_uncertainty", "Uncertainty of the location (m)", "20",
+          "coordinateuncertaintyinmeters coordinateuncertainty positionalaccuracy accuracy "
+          "gpsaccuracy uncertainty genauigkeit lagegenauigkeit ortsgenauigkeit unscharfe "
+          "unschaerfe koordinatengenauigkeit precision precisiongps incertitude incertidumbre "
+          "exactitud"),
+    Field("elevation", "Elevation (m)", "34",
+          "elev altitude elevationinmeters altitudeinmeters minimumelevationinmeters hohe hoehe "
+          "meereshohe meereshoehe seehohe hoheunn hoheumeer altitud elevacion"),
+    Field("license", "License", "CC BY 4.0",
+          "licence lizenz licencia licencecode licensecode photolicense imagelicense bildlizenz "
+          "nutzungsrechte",
+          "rights"),
+    Field("license_url", "Address of the license", "",
+          "licenceurl lizenzurl urllicence urllicencia"),
     Field("license_text", "License in the source's words"),
-    Field(
-        "rights_holder", "Rights holder",
-        "copyrightholder copyright rechteinhaber urheber bildautor detenteurdesdroits ayantdroit "
-        "titular titulardelosderechos photographer fotograf fotografin photographe fotografo",
-        "author auteur autor autorin creator credit bildnachweis",
-        "A. Meyer",
-    ),
-    Field(
-        "observer", "Observer",
-        "recordedby observedby recorder beobachter beobachterin observateur observatrice "
-        "observador observadora userlogin melder finder",
-        "userid",
-        "17",
-    ),
+    Field("rights_holder", "Rights holder", "A. Meyer",
+          "copyrightholder copyright rechteinhaber urheber bildautor detenteurdesdroits "
+          "ayantdroit titular titulardelosderechos photographer fotograf fotografin photographe "
+          "fotografo",
+          "author auteur autor autorin creator credit bildnachweis"),
+    Field("observer", "Observer", "17",
+          "recordedby observedby recorder beobachter beobachterin observateur observatrice "
+          "observador observadora userlogin melder finder",
+          "userid"),
     # What follows may say that a location is obscured.
-    Field("coordinates_obscured", "Coordinates obscured", "obscured"),
+    Field("coordinates_obscured", "Coordinates obscured", usual="obscured"),
     Field("geoprivacy", "Geoprivacy"),
     Field("taxon_geoprivacy", "Geoprivacy of the taxon"),
     Field("public_positional_accuracy", "Public positional accuracy"),
@@ -201,9 +163,9 @@ def fields_named(cells: Sequence[str]) -> int:
 
 
 def language_of(header: str) -> str:
-    """The language of common names under a header."""
-    name = plain(header)
-    return next((code for code, names in _COMMON_NAMES.items() if name in names.split()), "en")
+    """The language of common names under a header: of a German, French or Spanish one its own."""
+    found = re.search("(deutsch)|(nom[vcf])|(nombre)", plain(header))
+    return ("de", "fr", "es")[found.lastindex - 1] if found and found.lastindex else "en"
 
 
 def is_private(header: str) -> bool:

@@ -170,43 +170,32 @@ def _workbook_sheets(path: Path) -> list[Sheet]:
             check_unpacked(path, Bounds(most_files=10_000, most_size=_MOST_UNPACKED))
         except UnpackRefused as error:
             raise ImportRefused(str(path), f"The spreadsheet can't be read. {error}") from None
-    folder = TemporaryDirectory(prefix="table-")
+    folder = TemporaryDirectory(prefix="table-")  # which lives as long as the sheets do
     program = str(Path(__file__).with_name("workbook.py"))
     try:
         ended = subprocess.run(
             [sys.executable, "-P", program, str(path.resolve()), folder.name],
-            stderr=subprocess.PIPE, text=True, errors="replace", timeout=_MOST_SECONDS, check=False,
+            capture_output=True, text=True, errors="replace", timeout=_MOST_SECONDS, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         reason = "Reading it takes too long. Save the sheet of the images as CSV."
         raise ImportRefused(str(path), reason) from None
     if ended.returncode:
-        raise ImportRefused(str(path), _why(ended.stderr, killed=ended.returncode < 0))
-    files = sorted(Path(folder.name).iterdir(), key=lambda file: int(file.name))
-    names = {file: json.loads(next(file.open())) for file in files}
+        last = ended.stderr.strip().rpartition("\n")[2]
+        reason = f"It can't be read: {last.partition(': ')[2][:200]}."
+        if ended.returncode < 0 or any(one in last for one in ("MemoryError", "limit", "capacity")):
+            reason = "It claims more cells than can be read."
+        raise ImportRefused(str(path), f"{reason} Save the sheet of the images as CSV.")
+    names = [json.loads(line) for line in ended.stdout.splitlines()]
     sheets = []
-    for file, name in names.items():
+    for at, name in enumerate(names):
 
-        def records(file: Path = file, folder: object = folder) -> Iterator[Row]:
-            """Keeps the folder as long as it can be called."""
-            with file.open() as lines:
-                next(lines)
+        def records(at: int = at) -> Iterator[Row]:
+            with Path(folder.name, str(at)).open() as lines:
                 yield from map(json.loads, lines)
 
-        others = ", ".join(f"“{other}”" for other in names.values() if other != name)[:200]
+        others = ", ".join(f"“{other}”" for other in names if other != name)[:200]
         notes = [f"sheet “{name}”"] * bool(name) + [f"not read: {others}"] * bool(others)
         unit = "line" if path.suffix.lower() == ".jsonl" else "row"
         sheets.append(_sheet(path, records, unit, notes))
     return sheets
-
-
-def _why(said: str, *, killed: bool) -> str:
-    """Why a file wasn't read, in words, by the last line of what its reader said."""
-    last = said.strip().rpartition("\n")[2]
-    if "password" in last.lower():
-        return "It is protected by a password. Save it without one."
-    if killed or any(word in last for word in ("MemoryError", "limit", "capacity")):
-        return "It claims more cells than can be read. Save the sheet of the images as CSV."
-    return (
-        f"It can't be read: {last.partition(': ')[2][:200]}. Save the sheet of the images as CSV."
-    )

@@ -12,26 +12,8 @@ from typing import Any, Final
 
 from core.text import printable
 from retrieval.corpus.models import CustomField
-from retrieval.importing import fields
-from retrieval.importing.cells import (
-    DATE,
-    NUMBER,
-    coordinate_of,
-    custom_value,
-    is_iso,
-    is_nothing,
-    iso_date,
-    number_of,
-    split_coordinates,
-)
+from retrieval.importing import cells, columns, fields
 from retrieval.importing.choices import ImportChoices
-from retrieval.importing.columns import (
-    Question,
-    addresses_in,
-    choose_columns,
-    guess_fields,
-    guess_kinds,
-)
 from retrieval.importing.headers import header_unit, language_of
 from retrieval.importing.known_names import known_names
 from retrieval.importing.locations import location_of
@@ -78,7 +60,7 @@ class TableSource:
         self._taxa: dict[str, Taxon] = {}
         self._known_names = known_names(by_form=True)
         headers = dict.fromkeys(header for part in self._parts for header in part.sheet.header)
-        self.columns = choose_columns(list(headers), choices)
+        self.columns = columns.choose_columns(list(headers), choices)
         self.questions = self._guess_fields()
         self._by_field = {column.field: column for column in self.columns if column.field}
         self._look_through()
@@ -125,8 +107,8 @@ class TableSource:
     def choices(self) -> ImportChoices:
         """The choices that read the table as it is read now, whatever is guessed later."""
         kept = self.custom_fields
-        columns = {one.header: one.field for one in self.columns if one.header not in kept}
-        return replace(self._choices, columns=columns, custom_fields=kept)
+        others = {one.header: one.field for one in self.columns if one.header not in kept}
+        return replace(self._choices, columns=others, custom_fields=kept)
 
     def described(self) -> dict[str, Any]:
         """What a person is shown of how the table is read."""
@@ -170,8 +152,8 @@ class TableSource:
 
     def _rows(self) -> Iterator[tuple[Part, int, dict[str, str], str]]:
         for part in self._parts:
-            for number, cells, problem in part.sheet.rows():
-                yield part, number, dict(zip(part.sheet.header, cells, strict=False)), problem
+            for number, row, problem in part.sheet.rows():
+                yield part, number, dict(zip(part.sheet.header, row, strict=False)), problem
 
     def _cell(self, row: Mapping[str, str], name: str) -> str:
         column = self._by_field.get(name)
@@ -182,14 +164,14 @@ class TableSource:
         column = self._by_field.get(refusal.field)
         self._refuse(replace(refusal, field=column.header) if column else refusal)
 
-    def _guess_fields(self) -> list[Question]:
+    def _guess_fields(self) -> list[columns.Question]:
         """Give the columns their fields, from the first rows; refuse web addresses."""
         for _, _, row, _ in islice(self._rows(), _SAMPLE):
             for column in self.columns:
                 column.sample.append(row.get(column.header, ""))
         files = self._parts[0].files
-        questions = guess_fields(self.columns, files)
-        if header := addresses_in(self.columns, files):
+        questions = columns.guess_fields(self.columns, files)
+        if header := columns.addresses_in(self.columns, files):
             raise ImportRefused(
                 str(self.path),
                 f"Its column “{header}” holds web addresses, and no file of an image is named. "
@@ -220,12 +202,14 @@ class TableSource:
         ]
         known = CustomField.objects.filter(name__in=[one.header for one in self.columns])
         order = self._choices.day_first
-        guess_kinds(self.columns, dict(known.values_list("name", "kind")), order)
+        columns.guess_kinds(self.columns, dict(known.values_list("name", "kind")), order)
         self._custom = [one for one in self.columns if one.kind and not one.field]
         for column in self.columns:
             values = column.values
             column.day_first = next(iter(values.day_first)) if len(values.day_first) == 1 else order
-            if (column.field or column.kind) != DATE or not (values.day_first or values.open_dates):
+            if (column.field or column.kind) != cells.DATE or not (
+                values.day_first or values.open_dates
+            ):
                 continue
             if column.day_first is not None:
                 first = "day" if column.day_first else "month"
@@ -234,8 +218,8 @@ class TableSource:
             elif values.open_dates:
                 text = f"What comes first in “{column.header}”, the day or the month? "
                 text += f"{values.open_dates:,} of its dates, such as {values.an_open_date}, can "
-                self.questions.append(Question("day_first", text + "be read both ways."))
-        numeric = {*_HEMISPHERES, *_LENGTHS, NUMBER}
+                self.questions.append(columns.Question("day_first", text + "be read both ways."))
+        numeric = {*_HEMISPHERES, *_LENGTHS, cells.NUMBER}
         used = [one.values for one in self.columns if (one.field or one.kind) in numeric]
         # Points too may stand before decimals or thousands, where other columns have commas.
         self._open_marks = ",." if any("," in one.decimal_marks for one in used) else ","
@@ -245,7 +229,7 @@ class TableSource:
         for `species`.
         """
         texts = (optional.text(name, limit=200) for name in ("scientific_name", "common_name"))
-        scientific, common = ("" if is_nothing(text) else text for text in texts)
+        scientific, common = ("" if cells.is_nothing(text) else text for text in texts)
         if not (name := scientific or common):
             return Taxon()
         taxon = self._taxa.get(name) or taxon_of(name, self._known_names)
@@ -266,7 +250,9 @@ class TableSource:
         for column in self._custom:
             text, mark = row.get(column.header, ""), column.values.mark
             try:
-                value = custom_value(text, column.kind, mark, self._open_marks, column.day_first)
+                value = cells.custom_value(
+                    text, column.kind, mark, self._open_marks, column.day_first
+                )
             except RecordRefused as error:
                 problems.append(RecordRefused(column.header, error.reason))
             else:
@@ -304,17 +290,11 @@ class TableSource:
         """
         item: dict[str, Any] = {name: self._cell(row, name) for name in self._by_field}
         problems = []
-        if not is_nothing(both := item.get("coordinates", "")):
-            pair = split_coordinates(both)
-            item = dict(zip(_HEMISPHERES, pair, strict=True)) | item
-            if not any(pair):
-                reason = f"must hold latitude and longitude, not {fields.shown(both)}"
-                problems.append(RecordRefused("coordinates", reason))
         for name in (*_HEMISPHERES, *_LENGTHS, "date"):
-            if is_nothing(text := item.get(name, "")):
+            if cells.is_nothing(text := item.get(name, "")):
                 item |= {name: None} if name in item else {}
             elif name in _HEMISPHERES:
-                number = coordinate_of(text, *_HEMISPHERES[name])
+                number = cells.coordinate_of(text, *_HEMISPHERES[name])
                 item[name] = text if number is None else number
             elif name in _LENGTHS:
                 try:
@@ -332,11 +312,11 @@ class TableSource:
     def _length(self, name: str, text: str) -> float | str:
         column = self._by_field[name]
         unit = header_unit(column.header)
-        number = number_of(text, column.values.mark, self._open_marks, unit)
+        number = cells.number_of(text, column.values.mark, self._open_marks, unit)
         return text if number is None else number
 
     def _moment(self, text: str, time: str) -> str:
         """A date, with its time where that has a column of its own, in ISO's form if it is read."""
-        day = text if is_iso(text) else iso_date(text, self._by_field["date"].day_first)
-        whole = iso_date(f"{day[:10]} {time.strip()}", None)
-        return whole if not is_nothing(time) and is_iso(whole) else day
+        day = text if cells.is_iso(text) else cells.iso_date(text, self._by_field["date"].day_first)
+        whole = cells.iso_date(f"{day[:10]} {time.strip()}", None)
+        return whole if not cells.is_nothing(time) and cells.is_iso(whole) else day

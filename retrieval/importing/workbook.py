@@ -3,7 +3,8 @@
 It runs as a process of its own with a bound on memory: a small file can claim billions of cells,
 and the libraries that read it, which are no Python, end the process where memory doesn't suffice.
 
-    python workbook.py PATH FOLDER     a file for each sheet: its name, then [row number, [cells]] …
+    python workbook.py PATH FOLDER     prints the sheets' names; files 0, 1 … have their rows as
+                                       [row number, [cells]]
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ def main(path: str, folder: str) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     readers = {".parquet": _parquet, ".jsonl": _json_lines}
     for at, (name, rows) in enumerate(readers.get(Path(path).suffix.lower(), _spreadsheet)(path)):
+        print(json.dumps(name))
         with open(f"{folder}/{at}", "w", encoding="utf-8") as file:
-            print(json.dumps(name), file=file)
             for number, cells in rows:
                 texts = [_text(cell) for cell in cells]
                 if any(map(str.strip, texts)):

@@ -79,7 +79,7 @@ def test_a_german_table(tmp_path: Path, store: Path, encoding: str, delimiter: s
     assert (report.added, report.refused_count, report.left_out_count) == (2, 0, 1), report.refused
     [loss] = report.refused
     assert (loss.record, loss.field) == ("line 4", "Anzahl")
-    assert "may be 1.200 or 1200" in loss.reason
+    assert "may be 1.2 or 1200" in loss.reason
     assert report.unused == ["E-Mail"]
     beetle, frog = Image.objects.order_by("file_name")
     assert (beetle.file_name, frog.file_name) == ("bilder/Käfer.jpg", "bilder/img_2.JPG")
