@@ -185,9 +185,9 @@ class ColumnValues:
         return self._kinds[0] if self.filled and self._kinds else TEXT
 
     @property
-    def is_open(self) -> bool:
-        """Whether the order of day and month matters and the values don't show it."""
-        return self.open_dates > 0 and len(self.day_first) != 1
+    def order(self) -> bool | None:
+        """Whether the day comes first in dates, where the values show it."""
+        return next(iter(self.day_first)) if len(self.day_first) == 1 else None
 
     @property
     def mark(self) -> str:

@@ -141,7 +141,8 @@ def guess_kinds(
         elif not column.chosen:
             kept += 1
             column.kind = values.kind
-            if values.kind == DATE and values.is_open and day_first is None:
+            is_open = values.open_dates and values.order is None and day_first is None
+            if values.kind == DATE and is_open:
                 column.kind, column.note = TEXT, "Its dates can be read both ways"
         if column.kind and known.get(column.header, column.kind) != column.kind:
             column.kind = known[column.header]

@@ -149,7 +149,7 @@ def _delimiter(head: str) -> str:
     """What separates fields: that which gives the row with most names of fields, else the widest
     rows.
     """
-    best, highest = ",", (False, 0, 0.0)
+    best, highest = ",", (False, 0, 0)
     lines = head.lstrip("\ufeff").splitlines(keepends=True)[: 2 * _TOP]
     for delimiter in _DELIMITERS:
         rows = [row for row in csv.reader(lines, delimiter=delimiter) if len(row) > 1]

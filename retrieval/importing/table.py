@@ -201,24 +201,22 @@ class TableSource:
             one for one in self.columns if one.values.filled or not one.header.startswith("Column ")
         ]
         known = CustomField.objects.filter(name__in=[one.header for one in self.columns])
-        order = self._choices.day_first
-        columns.guess_kinds(self.columns, dict(known.values_list("name", "kind")), order)
+        chosen = self._choices.day_first
+        columns.guess_kinds(self.columns, dict(known.values_list("name", "kind")), chosen)
         self._custom = [one for one in self.columns if one.kind and not one.field]
         for column in self.columns:
             values = column.values
-            column.day_first = next(iter(values.day_first)) if len(values.day_first) == 1 else order
-            if (column.field or column.kind) != cells.DATE or not (
-                values.day_first or values.open_dates
-            ):
+            column.day_first = chosen if values.order is None else values.order
+            if (column.field or column.kind) != cells.DATE:
                 continue
-            if column.day_first is not None:
-                first = "day" if column.day_first else "month"
-                how = "as some show" if len(values.day_first) == 1 else "as chosen"
-                column.note = f"In dates the {first} comes first, {how}"
-            elif values.open_dates:
+            if values.open_dates and column.day_first is None:
                 text = f"What comes first in “{column.header}”, the day or the month? "
                 text += f"{values.open_dates:,} of its dates, such as {values.an_open_date}, can "
                 self.questions.append(columns.Question("day_first", text + "be read both ways."))
+            elif values.open_dates or values.order is not None:
+                first = "day" if column.day_first else "month"
+                how = "as chosen" if values.order is None else "as some show"
+                column.note = f"In dates the {first} comes first, {how}"
         numeric = {*_HEMISPHERES, *_LENGTHS, cells.NUMBER}
         used = [one.values for one in self.columns if (one.field or one.kind) in numeric]
         # Points too may stand before decimals or thousands, where other columns have commas.
@@ -290,33 +288,31 @@ class TableSource:
         """
         item: dict[str, Any] = {name: self._cell(row, name) for name in self._by_field}
         problems = []
-        for name in (*_HEMISPHERES, *_LENGTHS, "date"):
-            if cells.is_nothing(text := item.get(name, "")):
-                item |= {name: None} if name in item else {}
-            elif name in _HEMISPHERES:
-                number = cells.coordinate_of(text, *_HEMISPHERES[name])
-                item[name] = text if number is None else number
-            elif name in _LENGTHS:
-                try:
-                    item[name] = self._length(name, text)
-                except RecordRefused as error:
-                    item[name] = None
-                    problems.append(RecordRefused(name, error.reason))
-            else:
-                item[name] = self._moment(text, item.get("time", ""))
+        for name in (one for one in (*_HEMISPHERES, *_LENGTHS, "date") if one in item):
+            text, column = item[name], self._by_field[name]
+            number: float | None = None
+            try:
+                if cells.is_nothing(text):
+                    text = None
+                elif name == "date":
+                    text = _moment(text, item.get("time", ""), column.day_first)
+                elif name in _HEMISPHERES:
+                    number = cells.coordinate_of(text, *_HEMISPHERES[name])
+                else:
+                    unit, mark = header_unit(column.header), column.values.mark
+                    number = cells.number_of(text, mark, self._open_marks, unit)
+            except RecordRefused as error:
+                text = None
+                problems.append(RecordRefused(name, error.reason))
+            item[name] = text if number is None else number
         if "public_positional_accuracy" in item:
             # The other one is the person's own.
             item["positional_accuracy"] = item.pop("location_uncertainty", None)
         return item, problems
 
-    def _length(self, name: str, text: str) -> float | str:
-        column = self._by_field[name]
-        unit = header_unit(column.header)
-        number = cells.number_of(text, column.values.mark, self._open_marks, unit)
-        return text if number is None else number
 
-    def _moment(self, text: str, time: str) -> str:
-        """A date, with its time where that has a column of its own, in ISO's form if it is read."""
-        day = text if cells.is_iso(text) else cells.iso_date(text, self._by_field["date"].day_first)
-        whole = cells.iso_date(f"{day[:10]} {time.strip()}", None)
-        return whole if not cells.is_nothing(time) and cells.is_iso(whole) else day
+def _moment(text: str, time: str, day_first: bool | None) -> str:
+    """A date, with its time where that has a column of its own, in ISO's form if it is read."""
+    day = text if cells.is_iso(text) else cells.iso_date(text, day_first)
+    whole = cells.iso_date(f"{day[:10]} {time.strip()}", None)
+    return whole if not cells.is_nothing(time) and cells.is_iso(whole) else day

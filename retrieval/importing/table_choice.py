@@ -27,8 +27,8 @@ _ID: Final = re.compile(r"(\d{4,})|https?://\S*/photos/(\d{4,})(?:/\S*)?")
 _SAMPLE: Final = 20
 #: Folders of the splits of Hugging Face's imagefolder, and the tables in them.
 _SPLITS: Final = (
-    *("train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval"),
-)
+    "train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval",
+)  # fmt: skip
 _METADATA: Final = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
 
