@@ -62,6 +62,11 @@ def test_dates(text: str, day_first: str, month_first: str) -> None:
         (["0", "1"], "number", set(), 0),
         (["32 m", "5"], "text", set(), 0),
         (["", "NA", "#N/A"], "text", set(), 0),
+        # Kept as they are, and nothing of them is lost.
+        (["yes (sure)", "no"], "text", set(), 0),
+        (["1.2.3", "1.5"], "text", set(), 0),
+        (["27 09 2024", "1"], "text", set(), 0),
+        (["31.04.2024", "27.04.2024"], "text", {True}, 0),
     ],
 )
 def test_columns_say_how_they_are_written(
@@ -79,6 +84,8 @@ def test_columns_say_how_they_are_written(
         ("52,5", "", ",", 52.5),
         ("52.5", "", ",.", 52.5),
         ("-0,25", "", ",", -0.25),
+        ("0,125", "", ",.", 0.125),
+        ("1.2.3", ",", ",.", None),
         ("−3", "", ",", -3.0),
         ("32 m", "", ",", 32.0),
         ("30 m ü. NN", "", ",", 30.0),
