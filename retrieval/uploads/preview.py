@@ -51,7 +51,8 @@ def preview_of(files: Path, choices: ImportChoices, progress: Progress) -> dict[
         if remembered := remembered_choices(names_of_columns, choices):
             source, report, batches = look_through(path, remembered)
             is_remembered = True
-    headers = source.headers if isinstance(source, TableSource) else {}
+    columns = source.columns if isinstance(source, TableSource) else []
+    headers = {column.field: column.header for column in columns}
     progress(0, source.count())
     dataset = "upload" if path == files else report.dataset.removeprefix("files/")
     images, already_stored, sample, thumbnails = 0, 0, list[dict[str, Any]](), 0

@@ -88,7 +88,6 @@ PURE = [
     "retrieval/importing/coco.py",
     "retrieval/importing/columns.py",
     "retrieval/importing/fields.py",
-    "retrieval/importing/file_index.py",
     "retrieval/importing/folder.py",
     "retrieval/importing/headers.py",
     "retrieval/importing/sheets.py",

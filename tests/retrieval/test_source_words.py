@@ -89,9 +89,7 @@ def test_an_obscured_rhinoceros_is_no_exact_dot(tmp_path: Path, admin: Any, caps
     path = table(tmp_path / "a", header, "a.jpg,Rhinoceros unicornis,26.6,93.3,true")
     assert import_images(path=path).unused == []
     rest = "a.jpg,Rhinoceros unicornis,26.6,93.3,true,28500,8,2024-01-01,false,Sal forest,+91 361"
-    more = (
-        "public_positional_accuracy,positional_accuracy,captured,captive_cultivated,kind,phone"
-    )
+    more = "public_positional_accuracy,positional_accuracy,captured,captive_cultivated,kind,phone"
     call_command("import_images", table(tmp_path / "b", f"{header},{more}", rest), quiet=True)
     assert "not used: phone" in capsys.readouterr().out
     assert kept("coordinates_obscured", "location_uncertainty") == [(True, None), (True, 28500)]

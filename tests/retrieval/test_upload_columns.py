@@ -90,7 +90,7 @@ def test_columns_are_shown_changed_and_remembered(client: Client) -> None:
         "2024-04-03", "2024-04-05",
     ]  # fmt: skip
 
-    # The next table with these headers is read so, its days and months apart.
+    # The next table with these headers is read so, but the order of its days and months.
     address = uploaded(client, [*ROWS, ("3.jpg", "Bufo bufo", "31.04.2024", "", "", "")])
     page = looked(client, address)
     assert "as in the last import of a table with these headers" in page
