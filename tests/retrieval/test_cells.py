@@ -206,4 +206,5 @@ def test_private_columns() -> None:
     other = "habitat, Körperlänge, Schnabelbreite, place_guess, file size, Geschlecht, weather"
     assert [one for one in other.split(", ") if is_private(one)] == []
     # A name in Spanish, and of numbers a number in French.
-    assert is_private("Nombre") and not is_private("Nombre", of_texts=False)
+    assert is_private("Nombre")
+    assert not is_private("Nombre", of_texts=False)
