@@ -10,8 +10,9 @@ from core.access import names_hidden_from
 from core.csv_rows import csv_field, spreadsheet_text
 from core.sql import fetch_all
 from retrieval.browsing.choice import Choice
-from retrieval.browsing.filters import IMAGE, custom_fields_for
+from retrieval.browsing.filters import IMAGE
 from retrieval.browsing.selectors import MOST_POSITIONS, matches
+from retrieval.custom_fields.selectors import fields_visible_to
 from retrieval.flags.selectors import images_visible_to
 
 AT_ONCE: Final = 2000
@@ -28,7 +29,7 @@ def csv_lines(choice: Choice, *, image_ids: Sequence[int] | None = None) -> Iter
     """
     hidden = _HIDDEN if names_hidden_from(choice.user) else ()
     columns = [name for name in _COLUMNS if name not in hidden]
-    fields = [one.name for one in custom_fields_for(choice.user)]
+    fields = [one.name for one in fields_visible_to(choice.user)]
     scored = ["score"] if choice.is_ranked else []
     yield _line([*columns, *scored, *fields])
     for scores in _stretches(choice, image_ids):

@@ -23,6 +23,7 @@ from core.ids import id_of
 from core.sql import fetch_all
 from retrieval.corpus.counts import WITHDRAWN_BY_SPECIES, image_count
 from retrieval.corpus.models import CustomField, Image, ImageTakedown, ImageWithdrawal, SpeciesCount
+from retrieval.custom_fields.selectors import fields_visible_to
 from retrieval.flags.models import ImageFlag
 from retrieval.species.search import like_pattern
 from retrieval.species.selectors import species_by_ids
@@ -421,16 +422,8 @@ def filters_for(user: Any) -> list[ImageFilter]:
         ValueFilter("license", "License", "i.license"),
         FlagFilter(withdrawn=reviewer),
         *([location] if reviewer or not settings.HIDDEN_PLACES else ()),
-        *(_CUSTOM[one.kind](one.name) for one in custom_fields_for(user)),
+        *(_CUSTOM[one.kind](one.name) for one in fields_visible_to(user)),
     ]
-
-
-def custom_fields_for(user: Any) -> list[CustomField]:
-    """The custom fields that a user may see, by name. One SQL query."""
-    fields = CustomField.objects.order_by("name")
-    return list(
-        fields if at_least(user, Role.REVIEWER) else fields.filter(shown_to_annotators=True)
-    )
 
 
 def _require_known(texts: Sequence[str], words: Mapping[str, str] | None) -> None:

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from core.access import Role, require_role
+from core.access import Role, names_hidden_from, require_role
 from core.address_choices import chosen, chosen_page
 from core.bulk import MOST_AT_ONCE
 from core.errors import Invalid, Missing
@@ -73,7 +73,8 @@ def _species(request: HttpRequest) -> dict[str, Any]:
     name = request.GET.get("name", "").strip()[:100]
     page = chosen_page(Paginator(species_by_name(name), SPECIES_PER_PAGE), request.GET)
     page.object_list = with_image_counts(page.object_list)
-    return {"species_text": name, "species_page": page}
+    hidden = names_hidden_from(request.user)
+    return {"species_text": name, "species_page": page, "names_hidden": hidden}
 
 
 def _images(choice: Choice) -> dict[str, Any]:
