@@ -65,8 +65,7 @@ IMAGE_ACTIONS: Final[list[ImageAction]] = [
 def actions_for(user: Any) -> list[dict[str, Any]]:
     """What the user may do with images, as the page reads it."""
     return [
-        action._asdict()
-        | {"role": str(action.role), "choices": action.choices and action.choices._asdict()}
-        for action in IMAGE_ACTIONS
-        if at_least(user, action.role)
+        one._asdict() | {"choices": one.choices and one.choices._asdict()}
+        for one in IMAGE_ACTIONS
+        if at_least(user, one.role)
     ]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tempfile import TemporaryFile
-from typing import Any
 
-from django.http import FileResponse, Http404, HttpResponseBase
+from django.http import FileResponse, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
@@ -14,56 +13,50 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.api.parameters import parameters, validated
-from core.errors import Unavailable
 from retrieval.browsing.choice import Choice, choice_of
 from retrieval.browsing.files import csv_lines
 from retrieval.browsing.saved import filter_remove, filter_save, saved_filters
-from retrieval.browsing.selectors import Matches, counted, matches, tiles
+from retrieval.browsing.selectors import counted, matches, tiles
 from retrieval.browsing.serializers import (
     ChoiceParameters,
     CountsParameters,
     CountsSerializer,
-    FilterSaveSerializer,
     ListedImages,
     MatchesParameters,
     MatchesSerializer,
     SavedFilterSerializer,
-    SavedFiltersSerializer,
     TilesParameters,
     TilesSerializer,
 )
-from retrieval.encoding.model_specs import ModelSpecError
-from retrieval.flags.selectors import image_visible_to
-
-_SEARCHES = {
-    200: MatchesSerializer,
-    404: OpenApiResponse(description="there is no such image to be like"),
-    409: OpenApiResponse(description="nothing is embedded yet, or not this image"),
-    429: OpenApiResponse(description="the user's earlier search is still running"),
-}
 
 
 class MatchesView(APIView):
     """The images that filters, a text or an image choose, in order."""
 
     @extend_schema(
-        operation_id="images_matches", parameters=[MatchesParameters], responses=_SEARCHES
+        operation_id="images_matches",
+        parameters=[MatchesParameters],
+        responses={
+            200: MatchesSerializer,
+            404: OpenApiResponse(description="there is no such image to be like"),
+            409: OpenApiResponse(description="nothing is embedded yet, or not this image"),
+            429: OpenApiResponse(description="the user's earlier search is still running"),
+        },
     )
     def get(self, request: Request) -> Response:
         """List the ids of the matches from a position on: by id, the newest first, or by their
         scores for a text or an image. Scores and order are exact unless `method` is `index`.
         """
         given = parameters(request, MatchesParameters)
-        choice = _choice(request)
-        found = _found(
-            choice,
+        found = matches(
+            choice_of(request.query_params, request.user),
             offset=given["offset"],
             limit=given["limit"],
-            person=request.user.pk,
+            with_tiles=given["tiles"],
             # As a page does that sends a later search.
             has_left=request.META.get("waitress.client_disconnected", lambda: False),
         )
-        return Response(matches_answer(found, request.user, with_tiles=given["tiles"]))
+        return Response(MatchesSerializer(found).data)
 
 
 class TilesView(APIView):
@@ -75,7 +68,7 @@ class TilesView(APIView):
     def get(self, request: Request) -> Response:
         """List thumbnails and names of images, in the order in which they are named."""
         given = parameters(request, TilesParameters)
-        return Response(TilesSerializer({"results": tiles(given["id"], request.user)}).data)
+        return Response({"results": tiles(given["id"], request.user)})
 
 
 class CountsView(APIView):
@@ -89,24 +82,10 @@ class CountsView(APIView):
         or an image to be like doesn't narrow them. Counting ends after 1.5 seconds.
         """
         given = parameters(request, CountsParameters)
-        choice = _choice(request)
-        numbers = counted(choice, keys=given.get("by"))
-        filters = [
-            {
-                "key": one.key,
-                "parameter": one.parameter,
-                "label": one.label,
-                "shows": one.shows,
-                "counted": counts is not None,
-                "more": counts is not None and counts.more,
-                "values": counts.values if counts else [],
-                "bins": counts.bins if counts else [],
-            }
-            for one in choice.filters
-            if one.key in numbers.by_filter
-            for counts in [numbers.by_filter[one.key]]
-        ]
-        return Response(CountsSerializer({"total": numbers.total, "filters": filters}).data)
+        choice = choice_of(request.query_params, request.user)
+        total, by_filter = counted(choice, keys=given.get("by"))
+        filters = [{"key": one.key, "values": values} for one, values in by_filter]
+        return Response(CountsSerializer({"total": total, "filters": filters}).data)
 
 
 class MatchesCsvView(APIView):
@@ -122,38 +101,41 @@ class MatchesCsvView(APIView):
         100,000 for a text or an image.
         """
         parameters(request, ChoiceParameters)
-        return _csv(request, _choice(request), None)
+        return _csv(choice_of(request.query_params, request.user), None)
 
     @extend_schema(
-        operation_id="images_listed_csv",
-        parameters=[],
-        request=ListedImages,
-        responses=_ANSWER,
+        operation_id="images_listed_csv", parameters=[], request=ListedImages, responses=_ANSWER
     )
     def post(self, request: Request) -> HttpResponseBase:
         """Get the same of some images, in the order in which they are named."""
         ids = validated(request, ListedImages)["ids"]
-        return _csv(request, Choice([], {}), list(dict.fromkeys(ids)))
+        return _csv(Choice(request.user), list(dict.fromkeys(ids)))
+
+
+def _csv(choice: Choice, image_ids: list[int] | None) -> HttpResponseBase:
+    # Whole before it is sent: however slowly it is read, that takes no thread.
+    file = TemporaryFile()  # noqa: SIM115 (the answer closes it)
+    file.writelines(line.encode() for line in csv_lines(choice, image_ids=image_ids))
+    file.seek(0)
+    kind = "text/csv; charset=utf-8"
+    return FileResponse(file, as_attachment=True, filename="images.csv", content_type=kind)
 
 
 class SavedFiltersView(APIView):
     """Filters that people saved."""
 
-    @extend_schema(operation_id="filters_list", responses=SavedFiltersSerializer)
+    @extend_schema(operation_id="filters_list", responses=SavedFilterSerializer(many=True))
     def get(self, request: Request) -> Response:
         """List one's own filters and those that admins share, by name."""
-        results = SavedFilterSerializer(
-            saved_filters(request.user), many=True, context={"user": request.user}
-        ).data
-        return Response({"results": results})
+        return Response(SavedFilterSerializer(saved_filters(request.user), many=True).data)
 
     @extend_schema(
-        operation_id="filters_save", request=FilterSaveSerializer, responses=SavedFilterSerializer
+        operation_id="filters_save", request=SavedFilterSerializer, responses=SavedFilterSerializer
     )
     def post(self, request: Request) -> Response:
         """Save a filter, in place of one's own of that name."""
-        saved = filter_save(**validated(request, FilterSaveSerializer), by=request.user)
-        return Response(SavedFilterSerializer(saved, context={"user": request.user}).data)
+        saved = filter_save(**validated(request, SavedFilterSerializer), by=request.user)
+        return Response(SavedFilterSerializer(saved).data)
 
 
 class SavedFilterView(APIView):
@@ -164,51 +146,3 @@ class SavedFilterView(APIView):
         """Remove a filter of one's own, or as an admin a shared one."""
         filter_remove(pk=pk, by=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-def matches_answer(found: Matches, user: Any, *, with_tiles: int) -> dict[str, Any]:
-    """The answer of the API, with the tiles of the first images."""
-    ranked = found.found
-    return dict(
-        MatchesSerializer(
-            {
-                "ids": found.ids,
-                "more": found.more,
-                "scores": ranked and [score for _, score in ranked.ranking],
-                "total": ranked and ranked.total,
-                "model": ranked.model if ranked else "",
-                "method": ranked and ranked.method.value,
-                "how": ranked.method.words if ranked else "",
-                "unread": ranked.unread if ranked else "",
-                "seconds": ranked and ranked.seconds,
-                "tiles": tiles(found.ids[:with_tiles], user),
-            }
-        ).data
-    )
-
-
-def _choice(request: Request) -> Choice:
-    choice = choice_of(request.query_params, request.user)
-    if choice.like is not None and image_visible_to(request.user, choice.like) is None:
-        raise Http404("There is no such image.")
-    return choice
-
-
-def _found(choice: Choice, **options: Any) -> Matches:
-    try:
-        return matches(choice, **options)
-    except ModelSpecError as error:
-        raise Unavailable(str(error)) from error
-
-
-def _csv(request: Request, choice: Choice, image_ids: list[int] | None) -> HttpResponseBase:
-    # Whole before it is sent: however slowly it is read, that takes no thread.
-    file = TemporaryFile()  # noqa: SIM115 (the answer closes it)
-    try:
-        lines = csv_lines(choice, request.user, image_ids=image_ids)
-        file.writelines(line.encode() for line in lines)
-    except ModelSpecError as error:
-        raise Unavailable(str(error)) from error
-    file.seek(0)
-    kind = "text/csv; charset=utf-8"
-    return FileResponse(file, as_attachment=True, filename="images.csv", content_type=kind)

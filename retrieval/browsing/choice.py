@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from django.http import QueryDict
 
-from core.errors import Invalid
+from core.errors import Invalid, Missing
 from core.ids import id_of
 from retrieval.browsing.filters import IN_CORPUS, Condition, FlagFilter, ImageFilter, filters_for
+from retrieval.corpus.models import Image
+from retrieval.flags.selectors import image_visible_to
 
 ORDERS: Final = {"": "i.id", "newest": "i.created_at DESC, i.id DESC"}
 LONGEST_TEXT: Final = 500
 
 
-@dataclass(frozen=True)
+@dataclass
 class Choice:
     """A text or an image to rank by, an order for images that aren't ranked, and filters."""
 
-    filters: Sequence[ImageFilter]
-    """All that the person may use."""
-    values: dict[str, Any]
+    user: Any
+    values: dict[str, Any] = field(default_factory=dict)
     """Those of the filters that are used, by their keys."""
     text: str = ""
-    like: int | None = None
+    like: Image | None = None
     order: str = ""
+
+    @cached_property
+    def filters(self) -> list[ImageFilter]:
+        """All that the person may use."""
+        return filters_for(self.user)
 
     @property
     def is_ranked(self) -> bool:
@@ -63,42 +69,39 @@ class Choice:
 def choice_of(parameters: QueryDict, user: Any) -> Choice:
     """Return what the parameters of an address mean for a user.
 
-    Raises Invalid, naming the parameter, for what is no value of it, or none for this user.
+    Raises Invalid, naming the parameter, for what is no value of it, or none for this user, and
+    Missing for an image to be like that isn't there for the user.
     """
-    filters = filters_for(user)
-    values: dict[str, Any] = {}
-    for one in filters:
-        if texts := _texts_of(one, filters, parameters):
+    choice = Choice(user)
+    texts = {one.key: parameters.getlist(one.parameter) for one in choice.filters}
+    custom = [one for one in choice.filters if one.parameter == "field"]
+    texts |= {one.key: [] for one in custom}
+    for text in parameters.getlist("field"):
+        # A name may hold a colon, and begin with another name.
+        named = [one for one in custom if text.startswith(f"{one.label}:")]
+        if not named:
+            raise Invalid({"field": [f"“{text[:50]}” names no field that you may see."]})
+        found = max(named, key=lambda one: len(one.label))
+        texts[found.key].append(text[len(found.label) + 1 :])
+    for name in ("species", "folder", "taxon", "location"):
+        if name not in texts and any(parameters.getlist(name)):
+            raise Invalid({name: ["What this filter tells is hidden from you."]})
+    for one in choice.filters:
+        if given := [text for text in texts[one.key] if text or one.takes_empty]:
             try:
-                values[one.key] = one.read(texts)
+                choice.values[one.key] = one.read(given)
             except ValueError as error:
                 raise Invalid({one.parameter: [str(error)]}) from error
-    known = {one.parameter for one in filters}
-    for name in ("species", "folder", "taxon", "location"):
-        if name in parameters and name not in known and any(parameters.getlist(name)):
-            raise Invalid({name: ["What this filter tells is hidden from you."]})
-    custom = [one for one in filters if one.parameter == "field"]
-    for text in parameters.getlist("field"):
-        if not any(text.startswith(f"{one.label}:") for one in custom):
-            raise Invalid({"field": [f"“{text[:50]}” names no field that you may see."]})
-    text, like = parameters.get("text", "").strip()[:LONGEST_TEXT], parameters.get("like", "")
-    if like and id_of(like) is None:
-        raise Invalid({"like": [f"“{like[:50]}” is no id of an image."]})
-    if (order := parameters.get("order", "")) not in ORDERS:
-        raise Invalid({"order": [f"“{order[:50]}” is no order."]})
-    if (text or like) and FlagFilter.WITHDRAWN in values.get("flag", ()):
+    choice.text = parameters.get("text", "").strip()[:LONGEST_TEXT]
+    if like := parameters.get("like", ""):
+        if (image_id := id_of(like)) is None:
+            raise Invalid({"like": [f"“{like[:50]}” is no id of an image."]})
+        choice.like = None if choice.text else image_visible_to(user, image_id)
+        if not choice.is_ranked:
+            raise Missing("There is no such image.")
+    choice.order = parameters.get("order", "")
+    if choice.order not in ORDERS:
+        raise Invalid({"order": [f"“{choice.order[:50]}” is no order."]})
+    if choice.is_ranked and FlagFilter.WITHDRAWN in choice.values.get("flag", ()):
         raise Invalid({"flag": ["A search leaves withdrawn images out."]})
-    return Choice(filters, values, text, None if text else id_of(like), order)
-
-
-def _texts_of(one: ImageFilter, filters: Sequence[ImageFilter], parameters: QueryDict) -> list[str]:
-    """The texts of a filter's parameter; those of a custom field without its name."""
-    if one.parameter != "field":
-        return [text for text in parameters.getlist(one.parameter) if text or one.takes_empty]
-    names = sorted((f.label for f in filters if f.parameter == "field"), key=len, reverse=True)
-    return [
-        text[len(one.label) + 1 :]
-        for text in parameters.getlist("field")
-        # A name may hold a colon, and begin with another name.
-        if next((name for name in names if text.startswith(f"{name}:")), None) == one.label
-    ]
+    return choice

@@ -49,6 +49,6 @@ def filter_remove(*, pk: int, by: Any) -> None:
 def _is_usable(saved: SavedFilter, user: Any) -> bool:
     try:
         choice_of(QueryDict(saved.address), user)
-    except Invalid:
+    except (Invalid, Missing):
         return False
     return True

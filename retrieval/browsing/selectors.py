@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -12,11 +12,12 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef
 
 from core.access import names_hidden_from
+from core.errors import Unavailable
 from core.sql import fetch_all
 from retrieval.browsing.choice import ORDERS, Choice
-from retrieval.browsing.filters import IMAGE, Counts, ImageFilter
+from retrieval.browsing.filters import IMAGE, ImageFilter, ValueCount
 from retrieval.corpus.counts import image_count, number_of
-from retrieval.corpus.models import Image
+from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import images_visible_to, is_withdrawn
 from retrieval.search.selectors import SearchRanking, search_ranking
@@ -37,8 +38,15 @@ class Matches:
     ids: list[int]
     more: bool
     """Whether others follow that can be shown."""
-    found: SearchRanking | None
+    ranked: SearchRanking | None = None
     """How they were ranked, with their scores; None where they aren't."""
+    tiles: list[dict[str, Any]] = field(default_factory=list)
+    """Of the first ones."""
+
+    @property
+    def scores(self) -> list[float] | None:
+        """Of the ids."""
+        return [score for _, score in self.ranked.ranking] if self.ranked else None
 
 
 def matches(
@@ -46,63 +54,57 @@ def matches(
     *,
     offset: int,
     limit: int,
-    person: int | None = None,
+    with_tiles: int = 0,
     has_left: Callable[[], bool] = lambda: False,
 ) -> Matches:
     """Return the matches from a position on, of the first MOST_POSITIONS.
 
     Ranked ones are exact, as `search_ranking` says; where an index is used they are those of one
-    stretch alone. Raises what that raises, and SearchTooSlow.
+    stretch alone. Raises what that raises, SearchTooSlow and Unavailable.
     """
     limit = min(limit, MOST_POSITIONS - offset)
     if limit <= 0:
-        return Matches([], more=False, found=None)
-
-    def follows(ids: list[int]) -> bool:
-        return len(ids) > limit and offset + limit < MOST_POSITIONS
-
+        return Matches([], more=False)
+    ranked = None
     if choice.is_ranked:
         species = choice.species_ids
-        found = search_ranking(
-            text=choice.text,
-            like=choice.like,
-            species_ids=species,
-            matching=choice.condition() if species is None else None,
-            offset=offset,
-            limit=limit + 1,
-            person=person,
-            has_left=has_left,
-        )
+        try:
+            found = search_ranking(
+                text=choice.text,
+                like=choice.like.pk if choice.like else None,
+                species_ids=species,
+                matching=choice.condition() if species is None else None,
+                offset=offset,
+                limit=limit + 1,
+                person=choice.user.pk,
+                has_left=has_left,
+            )
+        except ModelSpecError as error:
+            raise Unavailable(str(error)) from error
         ids = [image_id for image_id, _ in found.ranking]
-        found = replace(found, ranking=found.ranking[:limit])
-        return Matches(ids[:limit], more=found.method.exact and follows(ids), found=found)
-    where, values = choice.condition()
-    with search_turn():
-        rows = fetch_all(
-            f"SELECT i.id FROM {IMAGE} i WHERE i.id >= 0 AND {where}"
-            f" ORDER BY {ORDERS[choice.order]}"
-            " LIMIT %s OFFSET %s",
-            [*values, limit + 1, offset],
-        )
-    ids = [image_id for (image_id,) in rows]
-    return Matches(ids[:limit], more=follows(ids), found=None)
+        ranked = replace(found, ranking=found.ranking[:limit])
+    else:
+        where, values = choice.condition()
+        with search_turn():
+            rows = fetch_all(
+                f"SELECT i.id FROM {IMAGE} i WHERE i.id >= 0 AND {where}"
+                f" ORDER BY {ORDERS[choice.order]} LIMIT %s OFFSET %s",
+                [*values, limit + 1, offset],
+            )
+        ids = [image_id for (image_id,) in rows]
+    can_follow = offset + limit < MOST_POSITIONS and (ranked is None or ranked.method.exact)
+    return Matches(
+        ids=ids[:limit],
+        more=can_follow and len(ids) > limit,
+        ranked=ranked,
+        tiles=tiles(ids[: min(limit, with_tiles)], choice.user),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """What the grid shows of an image."""
-
-    image: Image
-    name: str
-    """Of its species, or what the source calls the taxon; empty where it is hidden or not known."""
-    file_name: str
-    """Empty where names are hidden."""
-    is_flagged: bool
-    is_withdrawn: bool
-
-
-def tiles(image_ids: Sequence[int], user: Any) -> list[Tile]:
-    """Return what the user may see of these images, in this order. Three SQL queries."""
+def tiles(image_ids: Sequence[int], user: Any) -> list[dict[str, Any]]:
+    """Return what the user may see of these images, in this order, as the API gives it. Three SQL
+    queries.
+    """
     images = (
         images_visible_to(user)
         .select_related("species")
@@ -114,48 +116,21 @@ def tiles(image_ids: Sequence[int], user: Any) -> list[Tile]:
     )
     by_id = images.in_bulk(list(image_ids))
     hidden = names_hidden_from(user)
-    return [
-        Tile(
-            image=image,
-            name="" if hidden else _name_of(image),
-            file_name="" if hidden else image.file_name,
-            is_flagged=image.flagged,
-            is_withdrawn=image.withdrawn,
+    found = []
+    for image in filter(None, map(by_id.get, image_ids)):
+        kind = image.species
+        name = (kind.common_name or kind.scientific_name) if kind else image.taxon_text
+        found.append(
+            {
+                "id": image.pk,
+                "thumbnail_url": image.thumbnail_url,
+                "name": "" if hidden else name,
+                "file_name": "" if hidden else image.file_name,
+                "flagged": image.flagged,
+                "withdrawn": image.withdrawn,
+            }
         )
-        for image_id in image_ids
-        if (image := by_id.get(image_id)) is not None
-    ]
-
-
-def _name_of(image: Image) -> str:
-    species = image.species
-    return (species.common_name or species.scientific_name) if species else image.taxon_text
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """The number of matches, and the images by each filter, given all others; None for what took
-    too long to count.
-    """
-
-    total: int | None
-    by_filter: dict[str, Counts | None]
-
-
-def counted(choice: Choice, *, keys: Collection[str] | None = None) -> Counted:
-    """Count the matches, and by the filters of these keys, by default all, in COUNT_SECONDS."""
-    ends = time.monotonic() + COUNT_SECONDS
-    total = _in_time(ends, lambda: match_count(choice))
-    by_filter = {
-        one.key: _in_time(ends, partial(_counted_by, choice, one))
-        for one in sorted(choice.filters, key=lambda one: not one.is_quick)
-        if keys is None or one.key in keys
-    }
-    return Counted(total, by_filter)
-
-
-def _counted_by(choice: Choice, one: ImageFilter) -> Counts:
-    return one.count(choice.condition(without=one.key), choice.values.get(one.key))
+    return found
 
 
 def match_count(choice: Choice) -> int:
@@ -166,6 +141,22 @@ def match_count(choice: Choice) -> int:
         return image_count(species_ids=species)
     where, values = choice.condition()
     return number_of(f"SELECT count(*) FROM {IMAGE} i WHERE {where}", values)
+
+
+def counted(
+    choice: Choice, *, keys: Collection[str] | None = None
+) -> tuple[int | None, list[tuple[ImageFilter, list[ValueCount] | None]]]:
+    """Count the matches, and by the filters of these keys, by default all, the images given all
+    others, in COUNT_SECONDS; None for what would take longer.
+    """
+    ends = time.monotonic() + COUNT_SECONDS
+    total = _in_time(ends, lambda: match_count(choice))
+    wanted = [one for one in choice.filters if keys is None or one.key in keys]
+    by_key = {}
+    for one in sorted(wanted, key=lambda one: not one.is_quick):
+        given = choice.condition(without=one.key), choice.values.get(one.key)
+        by_key[one.key] = _in_time(ends, partial(one.count, *given))
+    return total, [(one, by_key[one.key]) for one in wanted]
 
 
 def _in_time(ends: float, count: Callable[[], Result]) -> Result | None:

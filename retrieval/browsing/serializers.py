@@ -15,21 +15,16 @@ from retrieval.flags.models import ImageFlag
 from retrieval.search.selectors import SearchMethod
 
 TILES_AT_ONCE = 200
-LONGEST_VALUE = 1000
 
 
 def _texts(help_text: str) -> serializers.ListField:
-    return serializers.ListField(
-        child=serializers.CharField(max_length=LONGEST_VALUE, allow_blank=True),
-        default=list,
-        max_length=500,
-        help_text=help_text,
-    )
+    child = serializers.CharField(max_length=1000, allow_blank=True)
+    return serializers.ListField(child=child, required=False, max_length=500, help_text=help_text)
 
 
 class ChoiceParameters(serializers.Serializer[Any]):
-    """Which images, and in which order. A filter that would tell what is hidden from the user is
-    refused.
+    """Which images, and in which order; `choice_of` reads them. A filter that would tell what is
+    hidden from the user is refused.
     """
 
     text = serializers.CharField(
@@ -37,34 +32,21 @@ class ChoiceParameters(serializers.Serializer[Any]):
     )
     like = IdField(required=False, help_text="without a text: those like the image of this id")
     order = serializers.ChoiceField(
-        choices=[*ORDERS],
-        default="",
-        help_text="without text and image: by id, or `newest`, those first that were added last",
+        choices=[*ORDERS], default="", help_text="of what isn't ranked; `newest`: last added first"
     )
     dataset = _texts("names of data sets, repeated")
-    folder = serializers.CharField(
-        max_length=LONGEST_VALUE,
-        required=False,
-        allow_blank=True,
-        help_text="a folder with all below it; empty: images without a folder",
-    )
+    folder = _texts("with all below it; empty: images without a folder")
     species = _texts("ids, repeated; `none`: images without a species")
-    taxon = serializers.CharField(
-        max_length=LONGEST_VALUE, required=False, help_text="a part of the taxon's text"
-    )
-    date = serializers.CharField(
-        max_length=LONGEST_VALUE,
-        required=False,
-        help_text="2024-05-01..2024-05-31, one end may be missing; `none`: without a date",
-    )
+    taxon = _texts("a part of the taxon's text")
+    date = _texts("2024-05-01..2024-05-31, one end may be missing; `none`")
     license = _texts("repeated; empty: not known")
     flag = _texts(
-        f"with an open flag: `any`, {', '.join(ImageFlag.Kind.values)}; for reviewers `withdrawn`"
+        f"with an open flag: `any`, {', '.join(ImageFlag.Kind.values)}; for reviewers `withdrawn`",
     )
-    location = serializers.ChoiceField(choices=["known", "none"], required=False)
+    location = _texts("`known`, `none`")
     field = _texts(
         "`name:value` of a custom field, repeated: a text, `yes` or `no`, a range 1..5 of numbers "
-        "or of days; nothing behind the colon, or `none` for a range: images without"
+        "or of days; nothing behind the colon, or `none` for a range: images without",
     )
 
 
@@ -74,10 +56,7 @@ class MatchesParameters(ChoiceParameters):
     offset = serializers.IntegerField(min_value=0, max_value=MOST_POSITIONS, default=0)
     limit = serializers.IntegerField(min_value=1, max_value=MOST_AT_ONCE, default=500)
     tiles = serializers.IntegerField(
-        min_value=0,
-        max_value=TILES_AT_ONCE,
-        default=0,
-        help_text="of how many of the first ones also the tiles are wanted",
+        min_value=0, max_value=TILES_AT_ONCE, default=0, help_text="of how many of the first ones"
     )
 
 
@@ -92,12 +71,7 @@ class TilesParameters(serializers.Serializer[Any]):
 class CountsParameters(ChoiceParameters):
     """Of which filters."""
 
-    by = serializers.ListField(
-        child=serializers.CharField(max_length=200, allow_blank=True),
-        required=False,
-        max_length=500,
-        help_text="keys of filters, repeated; by default all, and none for an empty one",
-    )
+    by = _texts("keys of filters, by default all, and none for an empty one")
 
 
 class TileSerializer(serializers.Serializer[Any]):
@@ -105,14 +79,12 @@ class TileSerializer(serializers.Serializer[Any]):
     taxon; it and `file_name` are empty where they are hidden.
     """
 
-    id = serializers.IntegerField(source="image.pk")
-    thumbnail_url = serializers.CharField(source="image.thumbnail_url")
-    width = serializers.IntegerField(source="image.width")
-    height = serializers.IntegerField(source="image.height")
+    id = serializers.IntegerField()
+    thumbnail_url = serializers.CharField()
     name = serializers.CharField()
     file_name = serializers.CharField()
-    flagged = serializers.BooleanField(source="is_flagged")
-    withdrawn = serializers.BooleanField(source="is_withdrawn")
+    flagged = serializers.BooleanField()
+    withdrawn = serializers.BooleanField()
 
 
 class TilesSerializer(serializers.Serializer[Any]):
@@ -121,60 +93,46 @@ class TilesSerializer(serializers.Serializer[Any]):
     results = TileSerializer(many=True)
 
 
-class MatchesSerializer(serializers.Serializer[Any]):
-    """The ids of matches in order, from the position `offset` on, and their scores where a text or
-    an image ranks them; `more` says that others follow.
+class RankingSerializer(serializers.Serializer[Any]):
+    """How a text or an image ranked all images that pass the filters, as of a search."""
 
-    `total` is the number of ranked images, `method` and `how` as of a search.
+    total = serializers.IntegerField()
+    model = serializers.CharField()
+    method = serializers.ChoiceField(choices=[method.value for method in SearchMethod])
+    how = serializers.CharField(source="method.words")
+    unread = serializers.CharField(help_text="the end of the text that the model doesn't read")
+    seconds = serializers.FloatField()
+
+
+class MatchesSerializer(serializers.Serializer[Any]):
+    """The ids of matches in order, from the position `offset` on; `more` says that others follow.
+    Where a text or an image ranks them, with their scores, which are cosine similarities.
     """
 
     ids = serializers.ListField(child=serializers.IntegerField())
     more = serializers.BooleanField()
-    scores = serializers.ListField(
-        child=serializers.FloatField(), allow_null=True, help_text="cosine similarities"
-    )
-    total = serializers.IntegerField(allow_null=True)
-    model = serializers.CharField(allow_blank=True)
-    method = serializers.ChoiceField(
-        choices=[method.value for method in SearchMethod], allow_null=True
-    )
-    how = serializers.CharField(allow_blank=True)
-    unread = serializers.CharField(
-        allow_blank=True, help_text="the end of the text that the model doesn't read"
-    )
-    seconds = serializers.FloatField(allow_null=True)
+    scores = serializers.ListField(child=serializers.FloatField(), allow_null=True)
+    ranked = RankingSerializer(allow_null=True)
     tiles = TileSerializer(many=True)
 
 
 class ValueCountSerializer(serializers.Serializer[Any]):
-    """How many images have a value."""
+    """How many images have a value, or lie in a range `start..end` with both ends."""
 
     value = serializers.CharField(allow_blank=True)
     label = serializers.CharField()  # type: ignore[assignment]
     count = serializers.IntegerField()
 
 
-class BinSerializer(serializers.Serializer[Any]):
-    """How many images lie in a range, both ends included."""
-
-    start = serializers.CharField()
-    end = serializers.CharField()
-    count = serializers.IntegerField()
-
-
 class FilterCountsSerializer(serializers.Serializer[Any]):
-    """The images by a filter, given all others. `counted` is false where that took too long."""
+    """The images by a filter, given all others."""
 
     key = serializers.CharField()
-    parameter = serializers.CharField()
-    label = serializers.CharField()  # type: ignore[assignment]
-    shows = serializers.CharField(
-        help_text="values, folders, species, text, numbers or dates, by which its parameter goes"
+    values = ValueCountSerializer(
+        many=True,
+        allow_null=True,
+        help_text="the 50 most frequent ones, or all ranges; null where counting took too long",
     )
-    counted = serializers.BooleanField()
-    more = serializers.BooleanField(help_text="there are values that aren't listed")
-    values = ValueCountSerializer(many=True)
-    bins = BinSerializer(many=True)
 
 
 class CountsSerializer(serializers.Serializer[Any]):
@@ -193,26 +151,10 @@ class ListedImages(serializers.Serializer[Any]):
 class SavedFilterSerializer(serializers.ModelSerializer[SavedFilter]):
     """A filter that was saved: the parameters of the page's address by a name."""
 
-    own = serializers.SerializerMethodField()
-
-    class Meta:
-        model = SavedFilter
-        fields = ("id", "name", "address", "shared", "own")
-        read_only_fields = fields
-
-    def get_own(self, saved: SavedFilter) -> bool:
-        return bool(saved.owner_id == self.context["user"].pk)
-
-
-class SavedFiltersSerializer(serializers.Serializer[Any]):
-    """The filters that a person may use."""
-
-    results = SavedFilterSerializer(many=True)
-
-
-class FilterSaveSerializer(serializers.Serializer[Any]):
-    """A filter to save in place of one's own of that name."""
-
     name = TextField(max_length=100)
     address = TextField(max_length=4000, allow_blank=True)
     shared = TruthField(default=False, help_text="with everybody (admins)")
+
+    class Meta:
+        model = SavedFilter
+        fields = ("id", "name", "address", "shared")

@@ -14,20 +14,17 @@ from django.views.decorators.http import require_safe
 from core.access import Role, names_hidden_from, require_role
 from core.address_choices import chosen, chosen_page
 from core.bulk import MOST_AT_ONCE
-from core.errors import Invalid
+from core.errors import Invalid, Missing
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from core.registries import LinkPlace, links
 from retrieval.browsing.actions import actions_for
-from retrieval.browsing.api import matches_answer
 from retrieval.browsing.choice import Choice, choice_of
 from retrieval.browsing.saved import saved_filters
 from retrieval.browsing.selectors import MOST_POSITIONS, matches
-from retrieval.browsing.serializers import SavedFilterSerializer
-from retrieval.corpus.models import Image
+from retrieval.browsing.serializers import MatchesSerializer, SavedFilterSerializer
 from retrieval.corpus.selectors import corpus_counts, datasets
 from retrieval.embedding.counts import corpus_coverage
-from retrieval.flags.selectors import image_visible_to
 from retrieval.species.selectors import species_by_ids, species_by_name, with_image_counts
 
 SPECIES_PER_PAGE = 50
@@ -55,9 +52,9 @@ def corpus(request: HttpRequest) -> HttpResponse:
         return render(request, "retrieval/species.html", context | _species(request))
     try:
         choice = choice_of(request.GET, request.user)
-    except Invalid as error:
+    except (Invalid, Missing) as error:
         raise Http404(str(error)) from error
-    return render(request, "retrieval/images.html", context | _images(request, choice))
+    return render(request, "retrieval/images.html", context | _images(choice))
 
 
 @login_required
@@ -76,24 +73,23 @@ def _species(request: HttpRequest) -> dict[str, Any]:
     name = request.GET.get("name", "").strip()[:100]
     page = chosen_page(Paginator(species_by_name(name), SPECIES_PER_PAGE), request.GET)
     page.object_list = with_image_counts(page.object_list)
-    return {"species_text": name, "species_page": page}
+    hidden = names_hidden_from(request.user)
+    return {"species_text": name, "species_page": page, "names_hidden": hidden}
 
 
-def _images(request: HttpRequest, choice: Choice) -> dict[str, Any]:
+def _images(choice: Choice) -> dict[str, Any]:
     """What the grid begins with. Ranked images come by the page's first request, since the model
     that reads the text may have to be loaded.
     """
-    user = request.user
-    first = None
+    user, first = choice.user, None
     if not choice.is_ranked:
-        found = matches(choice, offset=0, limit=FIRST_IDS)
-        first = matches_answer(found, user, with_tiles=FIRST_TILES)
+        found = matches(choice, offset=0, limit=FIRST_IDS, with_tiles=FIRST_TILES)
+        first = MatchesSerializer(found).data
     chosen_species = [pk for pk in choice.values.get("species", ()) if pk is not None]
     return {
         "text": choice.text,
-        "like": _image_of(user, choice.like),
+        "like": choice.like,
         "species": species_by_ids(chosen_species),
-        "names_hidden": names_hidden_from(user),
         "page": {
             "first": first,
             "most": MOST_POSITIONS,
@@ -103,19 +99,7 @@ def _images(request: HttpRequest, choice: Choice) -> dict[str, Any]:
                 for one in choice.filters
             ],
             "actions": actions_for(user),
-            "saved": SavedFilterSerializer(
-                saved_filters(user), many=True, context={"user": user}
-            ).data,
-            "shares": user.role == Role.ADMIN,  # type: ignore[union-attr]
+            "saved": SavedFilterSerializer(saved_filters(user), many=True).data,
+            "shares": user.role == Role.ADMIN,
         },
     }
-
-
-def _image_of(user: Any, image_id: int | None) -> Image | None:
-    """The image that others are to be like; Http404 for one that isn't there for the user."""
-    if image_id is None:
-        return None
-    image = image_visible_to(user, image_id)
-    if image is None:
-        raise Http404("There is no such image.")
-    return image

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from drf_spectacular.utils import (
     extend_schema,
@@ -144,6 +145,8 @@ class ImageViewSet(mixins.RetrieveModelMixin, FlagActions):
         their ids there.
         """
         given = parameters(request, ImageListParameters)
+        if given["species"] and names_hidden_from(request.user):
+            raise PermissionDenied("Species are hidden while you label.")
         page = corpus_images(
             species_ids=given["species"],
             dataset=given["dataset"],

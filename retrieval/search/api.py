@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -9,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.access import names_hidden_from
 from core.api.parameters import parameters
 from core.errors import Unavailable
 from retrieval.encoding.model_specs import ModelSpecError
@@ -39,6 +41,8 @@ class SearchView(APIView):
         at a time: another waits for some seconds and is then refused with 429.
         """
         given = parameters(request, SearchQuerySerializer)
+        if any(given["species"]) and names_hidden_from(request.user):
+            raise PermissionDenied("Species are hidden while you label.")
         named = [name.strip() for names in given["species"] for name in names.split(",")]
         species, missing = species_resolve([name for name in named if name])
         if missing:

@@ -154,6 +154,8 @@ def test_thousands_scroll_and_are_selected(site: Site, log_in: Callable[..., Pag
     with page.expect_download() as download:
         page.locator("[data-selection]").get_by_role("button", name="CSV").click()
     assert download.value.path().read_text().splitlines()[1].startswith("1000002,")
+    with site.served.database() as cursor:
+        cursor.execute("DELETE FROM retrieval_image WHERE dataset = 'many'")
 
 
 def test_on_a_phone_the_filters_are_a_drawer(site: Site, log_in: Callable[..., Page]) -> None:

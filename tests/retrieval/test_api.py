@@ -123,6 +123,8 @@ def test_species_names_can_be_hidden_from_annotators(corpus, api, settings, role
     assert (image["species"] is None) == hidden
     assert (image["file_name"] == "") == hidden
     assert (hits[0]["species"] is None) == hidden
+    for address in ("/api/search/?text=a bear&species=Ursus arctos", "/api/images/?species=1"):
+        assert api[role].get(address).status_code == (403 if hidden else 200)
 
 
 def test_jobs_are_seen_by_who_started_them_and_by_admins(api, annotator, animals):

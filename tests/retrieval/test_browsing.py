@@ -135,13 +135,13 @@ def test_filters_find_and_count_what_a_recount_does(
         assert found["ids"] == [image.pk for image in wanted], address
         ranked = reviewer_api.get(f"{MATCHES}?text=a bear&{address}").json()
         assert ranked["ids"] == [pk for pk in found["ids"] if pk % 2 == 0], address
-        assert ranked["total"] == len(ranked["ids"])
+        assert ranked["ranked"]["total"] == len(ranked["ids"])
         assert ranked["scores"] == sorted(ranked["scores"], reverse=True)
         counts = reviewer_api.get(f"/api/images/counts/?{address}").json()
         assert counts["total"] == len(wanted), address
         filters = {one["key"]: one for one in counts["filters"]}
         assert len(filters) == 13
-        assert all(one["counted"] for one in filters.values())
+        assert all(one["values"] is not None for one in filters.values())
         for key, value in {
             "dataset": lambda i: i.dataset,
             "license": lambda i: i.license,
@@ -161,11 +161,12 @@ def test_filters_find_and_count_what_a_recount_does(
             if key.removeprefix("field:") in address:
                 continue
             values = [known for image in wanted if (known := value(image)) not in ("", None)]
-            bins = filters[key]["bins"]
+            bins = filters[key]["values"]
             assert sum(one["count"] for one in bins) == len(values), (address, key)
             kind = type(values[0]) if values else str
             for one in filter(lambda one: one["count"], bins):
-                inside = [v for v in values if kind(one["start"]) <= v <= kind(one["end"])]
+                start, end = map(kind, one["value"].split(".."))
+                inside = [v for v in values if start <= v <= end]
                 assert one["count"] == len(inside), (address, key, one)
 
 
@@ -187,7 +188,7 @@ def test_matches_come_from_any_position_with_their_tiles(
     corpus: list[Image], annotator_api: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = annotator_api.get(f"{MATCHES}?text=a bear&limit=500").json()
-    assert (whole["more"], whole["total"], len(whole["ids"])) == (False, 29, 29)
+    assert (whole["more"], whole["ranked"]["total"], len(whole["ids"])) == (False, 29, 29)
     newest = annotator_api.get(f"{MATCHES}?order=newest").json()["ids"]
     assert newest == list(range(SIZE - 1, 0, -1))
     for text in ("", "&order=newest", "&text=a bear", "&like=30"):
@@ -216,7 +217,7 @@ def test_counting_ends_in_time(
     monkeypatch.setattr(selectors, "COUNT_SECONDS", 0)
     counts = reviewer_api.get("/api/images/counts/?license=CC0").json()
     assert counts["total"] is None
-    assert {one["counted"] for one in counts["filters"]} == {False}
+    assert [one["values"] for one in counts["filters"]] == [None] * 13
 
 
 WRONG = [
@@ -339,7 +340,7 @@ def test_filters_are_saved_by_name(
         return answer.json()
 
     def listed(role: str) -> list[tuple[str, bool]]:
-        return [(f["name"], f["own"]) for f in api[role].get("/api/filters/").json()["results"]]
+        return [(f["name"], f["shared"]) for f in api[role].get("/api/filters/").json()]
 
     save("annotator", "free", "license=CC0")
     mine = save("annotator", "free", "license=CC0&text=a+bear")
@@ -347,10 +348,10 @@ def test_filters_are_saved_by_name(
     save("annotator", "x", "license=CC0", 403, shared=True)
     of_all = save("admin", "bears", "species=1", shared=True)
     save("admin", "own", "field=depth:1..2")
-    assert listed("annotator") == [("bears", False), ("free", True)]
-    assert listed("reviewer") == [("bears", False)]
+    assert listed("annotator") == [("bears", True), ("free", False)]
+    assert listed("reviewer") == [("bears", True)]
     settings.HIDE_SPECIES_NAMES = True
-    assert listed("annotator") == [("free", True)]
+    assert listed("annotator") == [("free", False)]
     assert api["admin"].delete(f"/api/filters/{mine['id']}/").status_code == 404
     assert api["annotator"].delete(f"/api/filters/{of_all['id']}/").status_code == 404
     assert api["annotator"].delete(f"/api/filters/{mine['id']}/").status_code == 204

@@ -72,7 +72,7 @@ export class Actions extends EventTarget {
   }
 
   #queryField(action) {
-    const found = make("div", { class: "query-choices", role: "radiogroup", "aria-label": "Queries" });
+    const found = make("div", { class: "stack query-choices", role: "radiogroup", "aria-label": "Queries" });
     const search = async () => {
       const text = input.value.trim();
       try {

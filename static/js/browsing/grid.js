@@ -11,10 +11,11 @@ const NAMED = 110;
  * Events: "move" (detail: the position), "wantall" (all that match are to be selected), "leave" (to the text).
  */
 export class Grid extends EventTarget {
-  /** @param {HTMLElement} root @param {import("./selection.js").Selection} selection */
-  constructor(root, selection) {
+  /** @param {HTMLElement} root @param {HTMLElement} bar above it @param {import("./selection.js").Selection} selection */
+  constructor(root, bar, selection) {
     super();
     this.root = root;
+    this.bar = bar;
     this.list = root.querySelector("ol");
     this.selection = selection;
     this.size = 160;
@@ -115,7 +116,7 @@ export class Grid extends EventTarget {
 
   /** How much of the window the bar above the grid covers. */
   get #covered() {
-    return this.bar ? this.bar.getBoundingClientRect().height : 0;
+    return this.bar.getBoundingClientRect().height;
   }
 
   #measure() {

@@ -33,7 +33,7 @@ export class Matches extends EventTarget {
     this.known = 0;
     this.end = null;
     /** The number of all matches, once it is counted. */
-    this.total = first.total;
+    this.total = first.ranked?.total ?? null;
     this.#take(0, first);
   }
 
@@ -69,34 +69,19 @@ export class Matches extends EventTarget {
     if (missing.length) this.#ask(missing[0], () => this.#fetchTiles(missing), missing);
   }
 
-  /** The ids of a range of positions, both ends included. */
-  async ids(first, last) {
+  /** The ids of a range of positions, both ends included; `told` is called with how many are there. */
+  async ids(first, last, told = () => {}) {
     const found = [];
-    for (let position = first; position <= last; ) {
+    for (let position = first; position <= last && position !== this.end; position = first + found.length) {
       const known = this.idAt(position);
-      if (known !== undefined) {
-        found.push(known);
-        position += 1;
-      } else {
+      if (known !== undefined) found.push(known);
+      else {
         const limit = Math.min(ALL_AT_ONCE, last - position + 1);
         const { ids } = await api(matchesAddress(this.parameters, { offset: position, limit }));
         if (!ids.length) break;
         found.push(...ids);
-        position += ids.length;
+        told(found.length);
       }
-    }
-    return found;
-  }
-
-  /** The ids of all matches, of which there are at most `most`; `told` is called with how many are there. */
-  async all(told) {
-    const found = [];
-    for (let more = true; more; ) {
-      const request = { offset: found.length, limit: ALL_AT_ONCE };
-      const answer = await api(matchesAddress(this.parameters, request));
-      found.push(...answer.ids);
-      more = answer.more && answer.ids.length > 0;
-      told(found.length);
     }
     return found;
   }

@@ -1,9 +1,9 @@
 /** The page of the images: results while one types and filters, their grid, and what is done with a selection. */
 import { api } from "../api.js";
 import { button, make } from "../dom.js";
-import { number } from "../words.js";
+import { counted, number } from "../words.js";
 import { Actions } from "./actions.js";
-import { Chosen, Filters } from "./filters.js";
+import { Filters, valuesOf } from "./filters.js";
 import { Grid } from "./grid.js";
 import { Matches, matchesAddress, STRETCH } from "./matches.js";
 import { SavedFilters } from "./saved.js";
@@ -18,54 +18,56 @@ const VERY_SLOW = 3000;
 const FIRST_TILES = 60;
 const VIEW = "images.view";
 
+const part = (name) => document.querySelector(`[data-${name}]`);
+
 class ImagesPage {
   constructor(page) {
-    const part = (name) => document.querySelector(`[data-${name}]`);
     this.page = page;
-    this.part = part;
     this.input = part("text");
-    this.status = part("status");
-    this.alert = part("alert");
-    this.chosen = new Chosen(window.location.search);
+    this.chosen = new URLSearchParams(window.location.search);
     this.selection = new Selection();
-    this.grid = new Grid(part("grid"), this.selection);
-    this.grid.bar = part("toolbar");
+    this.grid = new Grid(part("grid"), part("toolbar"), this.selection);
+    this.title = document.title.replace(/^.* · (?=Images · )/, "");
+    this.#showView();
+    const position = window.history.state?.position ?? 0;
+    // Before all else: the images are what the page is opened for.
+    if (page.first) this.#showImages(this.chosen, page.first, position);
     this.filters = new Filters(part("filters"), page.filters, this.chosen);
     this.actions = new Actions(part("selection"), part("action"), page, this.selection);
-    this.saved = new SavedFilters(part("saved"), page, () => this.#withoutLike(this.chosen));
-    this.title = document.title.replace(/^.* · (?=Images · )/, "");
+    new SavedFilters(part("saved"), page, () => rest(this.chosen, ["like"]));
     this.#listen();
-    this.#showView();
-    if (page.first) this.#show(this.chosen, page.first, window.history.state?.position ?? 0);
-    else this.#load(window.history.state?.position ?? 0);
+    if (page.first) this.#showFound();
+    else this.#load(position);
     this.#count();
   }
 
   #listen() {
-    this.input.addEventListener("input", (event) => event.isComposing || this.#soon());
-    this.input.addEventListener("compositionend", () => this.#soon());
-    this.input.addEventListener("keydown", (event) => {
+    const on = (name, event, run) => part(name)?.addEventListener(event, run);
+    on("text", "input", (event) => event.isComposing || this.#soon());
+    on("text", "compositionend", () => this.#soon());
+    on("text", "keydown", (event) => {
       if (event.key !== "ArrowDown" || event.isComposing) return;
       event.preventDefault();
       this.grid.focus();
     });
-    this.part("search").addEventListener("submit", (event) => {
+    on("search", "submit", (event) => {
       event.preventDefault();
       this.#type();
     });
-    this.part("filters").addEventListener("submit", (event) => event.preventDefault());
-    this.filters.addEventListener("change", () => this.#go(this.filters.chosen));
-    this.filters.addEventListener("open", () => this.#count());
-    this.part("clear-filters").addEventListener("click", () => this.filters.clear());
-    this.part("order").addEventListener("click", () => {
-      this.#set("order", this.chosen.parameters.has("order") ? "" : "newest");
-    });
-    this.part("like")
-      ?.querySelector("button")
-      .addEventListener("click", () => this.#set("like", ""));
+    on("filters", "submit", (event) => event.preventDefault());
+    on("clear-filters", "click", () => this.filters.clear());
+    on("order", "click", () => this.#set("order", this.chosen.has("order") ? "" : "newest"));
+    on("unlike", "click", () => this.#set("like", ""));
+    on("csv", "click", ({ target }) => (target.href = `/api/images/matches.csv?${this.chosen}`));
+    on("query", "submit", () => this.#fillQuery());
+    on("size", "input", ({ target }) => this.#keepView({ size: Number(target.value) }));
+    on("whole", "click", () => this.#keepView({ whole: !this.view.whole }));
+    on("select", "click", () => this.#toggleSelecting());
     for (const opener of document.querySelectorAll("[data-drawer]")) {
       opener.addEventListener("click", () => document.body.classList.toggle("drawer-open"));
     }
+    this.filters.addEventListener("change", () => this.#go(this.filters.chosen));
+    this.filters.addEventListener("open", () => this.#count());
     this.grid.addEventListener("wantall", () => this.#selectAll());
     this.grid.addEventListener("leave", () => this.input.focus());
     this.actions.addEventListener("all", () => this.#selectAll());
@@ -74,16 +76,9 @@ class ImagesPage {
       this.#load(this.grid.position);
       this.#count();
     });
-    this.part("csv").addEventListener("click", ({ target }) => {
-      target.href = `/api/images/matches.csv?${this.chosen}`;
-    });
-    this.part("query")?.addEventListener("submit", () => this.#fillQuery());
-    this.part("size").addEventListener("input", ({ target }) => this.#keepView({ size: Number(target.value) }));
-    this.part("whole").addEventListener("click", () => this.#keepView({ whole: !this.view.whole }));
-    this.part("select").addEventListener("click", () => this.#toggleSelecting());
     window.addEventListener("popstate", ({ state }) => this.#return(state));
     window.addEventListener("pagehide", () => {
-      history.replaceState({ ...history.state, position: this.grid.position }, "");
+      if (this.matches) history.replaceState({ ...history.state, position: this.grid.position }, "");
     });
   }
 
@@ -94,58 +89,60 @@ class ImagesPage {
 
   #type() {
     clearTimeout(this.timer);
-    const next = new Chosen(this.chosen.toString());
-    const text = this.input.value.trim();
-    if (text) next.parameters.set("text", text);
-    else next.parameters.delete("text");
-    this.#go(next, { typed: true });
+    this.#set("text", this.input.value.trim(), { typed: true });
   }
 
-  #set(name, value) {
-    const next = new Chosen(this.chosen.toString());
-    if (value) next.parameters.set(name, value);
-    else next.parameters.delete(name);
-    this.#go(next);
+  #set(name, value, options) {
+    const next = new URLSearchParams(this.chosen);
+    if (value) next.set(name, value);
+    else next.delete(name);
+    this.#go(next, options);
   }
 
   /** What is typed replaces the address, so that going back leaves out each letter. */
   #go(chosen, { typed = false } = {}) {
-    const key = chosen.toString();
+    const key = String(chosen);
     if (key === (this.loading ?? this.shown)) return;
-    const isCounted = this.#withoutText(chosen) !== this.#withoutText(this.chosen) || chosen === this.filters.chosen;
-    const address = key ? `?${key}` : window.location.pathname;
-    history[typed ? "replaceState" : "pushState"](null, "", address);
-    this.chosen = new Chosen(key);
-    this.filters.chosen = this.chosen;
-    this.#load();
-    if (isCounted) this.#count();
+    history[typed ? "replaceState" : "pushState"](null, "", key ? `?${key}` : window.location.pathname);
+    this.#take(new URLSearchParams(key));
   }
 
   /** Back or forward, to another address. */
   #return(state) {
-    this.chosen = new Chosen(window.location.search);
-    this.input.value = this.chosen.parameters.get("text") ?? "";
-    this.filters.read(this.chosen);
-    this.#load(state?.position ?? 0);
-    this.#count();
+    const chosen = new URLSearchParams(window.location.search);
+    this.input.value = chosen.get("text") ?? "";
+    this.filters.read(chosen);
+    this.#take(chosen, state?.position);
+  }
+
+  #take(chosen, position) {
+    this.chosen = chosen;
+    this.filters.chosen = chosen;
+    this.#load(position);
+    if (this.counting !== filtersOf(chosen)) this.#count();
   }
 
   async #load(position = 0) {
     const { chosen } = this;
-    const key = chosen.toString();
     this.request?.abort();
     const request = new AbortController();
     this.request = request;
-    this.loading = key;
+    this.loading = String(chosen);
     this.#showChosen();
+    const wait = () => {
+      part("grid").setAttribute("aria-busy", "true");
+      this.#say("Searching …");
+    };
     const slow = [
-      setTimeout(() => this.#wait(), SLOW),
+      setTimeout(wait, SLOW),
       setTimeout(() => this.#say("Searching … The first search loads the model, which takes a while."), VERY_SLOW),
     ];
     try {
-      const more = { limit: STRETCH, tiles: FIRST_TILES };
-      const answer = await api(matchesAddress(chosen.parameters, more), { signal: request.signal });
-      if (this.request === request) this.#show(chosen, answer, position);
+      const address = matchesAddress(chosen, { limit: STRETCH, tiles: FIRST_TILES });
+      const answer = await api(address, { signal: request.signal });
+      if (this.request !== request) return;
+      this.#showImages(chosen, answer, position);
+      this.#showFound();
     } catch (error) {
       if (this.request === request && error.name !== "AbortError") this.#fail(error);
     } finally {
@@ -153,54 +150,58 @@ class ImagesPage {
       if (this.request === request) {
         this.request = null;
         this.loading = null;
-        this.part("grid").removeAttribute("aria-busy");
+        part("grid").removeAttribute("aria-busy");
       }
     }
   }
 
-  #show(chosen, answer, position = 0) {
-    this.shown = chosen.toString();
-    this.alert.replaceChildren();
-    this.matches = new Matches(chosen.parameters, answer, this.page.most);
+  #showImages(chosen, answer, position) {
+    this.shown = String(chosen);
+    this.matches = new Matches(chosen, answer, this.page.most);
     this.matches.addEventListener("failed", ({ detail }) => this.#say(meaning(detail)));
-    if (this.counted?.key === this.#withoutText(chosen) && answer.method === null) {
-      this.matches.total = this.counted.total;
-    }
+    if (this.counted?.key === filtersOf(chosen) && !answer.ranked) this.matches.total = this.counted.total;
     this.grid.show(this.matches, position);
+  }
+
+  /** What stands around the images. */
+  #showFound() {
+    const { answer, parameters } = this.matches;
+    part("alert").replaceChildren();
     this.#showChosen();
     this.#sayFound();
-    const unread = this.part("unread");
-    unread.hidden = !answer.unread;
-    unread.textContent = `${answer.model} can’t read all of this text. It leaves out the end: “${answer.unread}”.`;
-    this.part("empty").hidden = answer.ids.length > 0;
-    const text = chosen.parameters.get("text");
-    if (this.part("query")) this.part("query").hidden = !(text && answer.ids.length);
+    const { unread, model } = answer.ranked ?? {};
+    part("unread").hidden = !unread;
+    part("unread").textContent = `${model} can’t read all of this text. It leaves out the end: “${unread}”.`;
+    part("empty").hidden = answer.ids.length > 0;
+    if (part("query")) part("query").hidden = !(parameters.get("text") && answer.ids.length);
   }
 
   #sayFound() {
     const { answer, total, length, end } = this.matches;
-    const all = answer.method ? answer.total : (total ?? end);
-    const images = all === null ? "Images" : `${number(all)} ${all === 1 ? "image" : "images"}`;
-    const parts = [images];
-    if (answer.method && end !== null && end < all) parts.push(`the best ${number(end)} are shown`);
-    else if (all > this.page.most) parts.push(`the first ${number(this.page.most)} are shown`);
-    if (all === null) parts[0] = length >= this.page.most ? "Too many images to count" : "Counting …";
-    if (answer.method) {
-      parts.push(answer.how, `${answer.model}, ${number(Math.max(1, Math.round(answer.seconds * 1000)))} ms`);
+    const all = total ?? end;
+    const parts = [all === null ? "Counting …" : counted(all, "image")];
+    if (all === null && (this.counted?.total === null || length >= this.page.most)) {
+      parts[0] = "Too many images to count";
     }
-    this.#say(this.matches.length ? parts.join(" · ") : "Nothing found");
+    if (answer.ranked && end !== null && end < all) parts.push(`the best ${number(end)} are shown`);
+    else if (all > this.page.most) parts.push(`the first ${number(this.page.most)} are shown`);
+    if (answer.ranked) {
+      const { how, model, seconds } = answer.ranked;
+      parts.push(how, `${model}, ${number(Math.max(1, Math.round(seconds * 1000)))} ms`);
+    }
+    this.#say(length ? parts.join(" · ") : "Nothing found");
   }
 
   async #count() {
-    const key = this.#withoutText(this.chosen);
+    const key = filtersOf(this.chosen);
+    this.counting = key;
     try {
       const total = await this.filters.count();
       this.counted = { key, total };
-      if (this.matches && this.matches.answer.method === null && key === this.#withoutText(this.chosen)) {
+      if (this.matches && !this.matches.answer.ranked && key === filtersOf(this.matches.parameters)) {
         this.matches.total = total;
         this.grid.draw();
         this.#sayFound();
-        if (total === null && this.matches.end === null) this.#say("Too many images to count");
       }
       this.#showChosen();
     } catch (error) {
@@ -212,57 +213,36 @@ class ImagesPage {
     this.shown = null;
     const again = button("Try again", () => this.#load());
     const message = make("span", { text: meaning(error) });
-    this.alert.replaceChildren(make("div", { class: "notice error", role: "alert" }, message, again));
+    part("alert").replaceChildren(make("div", { class: "notice error", role: "alert" }, message, again));
     this.#say("");
-    if (this.part("query")) this.part("query").hidden = true;
-  }
-
-  #wait() {
-    this.part("grid").setAttribute("aria-busy", "true");
-    this.#say("Searching …");
+    if (part("query")) part("query").hidden = true;
   }
 
   #say(text) {
-    if (this.status.textContent !== text) this.status.textContent = text;
+    if (part("status").textContent !== text) part("status").textContent = text;
   }
 
   /** The chips, the title and what stands beside the grid go with the address. */
   #showChosen() {
-    const { parameters } = this.chosen;
-    const text = parameters.get("text");
+    const [text, like] = [this.chosen.get("text"), this.chosen.get("like")];
     document.title = text ? `${text} · ${this.title}` : this.title;
     const chips = this.filters.chips();
-    this.part("chips").replaceChildren(...chips);
-    this.part("chosen").hidden = !chips.length;
-    this.part("drawer-number").textContent = chips.length || "";
-    const like = this.part("like");
-    if (like) like.hidden = Boolean(text) || !parameters.get("like");
-    this.part("order").setAttribute("aria-pressed", String(parameters.has("order")));
-    this.part("order").disabled = Boolean(text || parameters.get("like"));
-  }
-
-  /** Counts go by the filters alone. */
-  #withoutText(chosen) {
-    const parameters = new URLSearchParams(chosen.parameters);
-    for (const name of ["text", "like", "order"]) parameters.delete(name);
-    return parameters.toString();
-  }
-
-  #withoutLike(chosen) {
-    const parameters = new URLSearchParams(chosen.parameters);
-    parameters.delete("like");
-    return parameters.toString();
+    part("chips").replaceChildren(...chips);
+    part("chosen").hidden = !chips.length;
+    part("drawer-number").textContent = chips.length || "";
+    if (part("like")) part("like").hidden = Boolean(text) || !like;
+    part("order").setAttribute("aria-pressed", String(this.chosen.has("order")));
+    part("order").disabled = Boolean(text || like);
   }
 
   async #selectAll() {
     const { matches } = this;
     try {
-      const ids = await matches.all((count) => this.actions.say(`Selecting … ${number(count)}`));
+      const told = (count) => this.actions.say(`Selecting … ${number(count)}`);
+      const ids = await matches.ids(0, this.page.most - 1, told);
       if (matches !== this.matches) return;
       this.selection.add(ids);
-      if ((matches.answer.total ?? matches.total ?? 0) > ids.length) {
-        this.actions.say(`The first ${number(ids.length)} images selected`);
-      }
+      if ((matches.total ?? 0) > ids.length) this.actions.say(`The first ${number(ids.length)} images selected`);
     } catch (error) {
       this.#say(meaning(error));
     }
@@ -282,38 +262,44 @@ class ImagesPage {
 
   #toggleSelecting() {
     this.grid.selecting = !this.grid.selecting;
-    this.part("select").setAttribute("aria-pressed", String(this.grid.selecting));
-    this.part("grid").classList.toggle("selecting", this.grid.selecting);
+    part("select").setAttribute("aria-pressed", String(this.grid.selecting));
+    part("grid").classList.toggle("selecting", this.grid.selecting);
     if (!this.grid.selecting) this.selection.clear();
   }
 
   #showView() {
     const narrow = window.matchMedia("(max-width: 46rem)").matches;
-    const usual = { size: narrow ? 110 : 160, whole: false };
-    this.view = { ...usual, ...JSON.parse(localStorage.getItem(VIEW) ?? "{}") };
-    this.part("size").value = this.view.size;
-    this.#applyView();
+    this.view = { size: narrow ? 110 : 160, whole: false, ...JSON.parse(localStorage.getItem(VIEW) ?? "{}") };
+    part("size").value = this.view.size;
+    part("grid").classList.toggle("whole", this.view.whole);
+    part("whole").setAttribute("aria-pressed", String(this.view.whole));
+    this.grid.resize(this.view.size);
   }
 
   #keepView(changes) {
-    Object.assign(this.view, changes);
-    localStorage.setItem(VIEW, JSON.stringify(this.view));
-    this.#applyView();
-  }
-
-  #applyView() {
-    this.part("grid").classList.toggle("whole", this.view.whole);
-    this.part("whole").setAttribute("aria-pressed", String(this.view.whole));
-    this.grid.resize(this.view.size);
+    localStorage.setItem(VIEW, JSON.stringify({ ...this.view, ...changes }));
+    this.#showView();
   }
 
   /** A new query takes the text and species from the fields, also before their results are shown. */
   #fillQuery() {
-    const species = this.chosen.parameters.getAll("species").filter((id) => id !== "none");
+    const species = valuesOf(this.chosen, { parameter: "species" }).filter((id) => id !== "none");
     const values = [["text", this.input.value.trim()], ...species.map((id) => ["species", id])];
     const fields = values.map(([name, value]) => make("input", { type: "hidden", name, value }));
-    this.part("query-fields").replaceChildren(...fields);
+    part("query-fields").replaceChildren(...fields);
   }
+}
+
+/** The address without some parameters. */
+function rest(parameters, names) {
+  const kept = new URLSearchParams(parameters);
+  for (const name of names) kept.delete(name);
+  return String(kept);
+}
+
+/** Counts go by the filters alone. */
+function filtersOf(parameters) {
+  return rest(parameters, ["text", "like", "order"]);
 }
 
 function meaning(error) {
@@ -321,5 +307,4 @@ function meaning(error) {
   return error.status === 0 ? "The server can’t be reached." : error.message;
 }
 
-const data = document.querySelector("#images-page");
-if (data) new ImagesPage(JSON.parse(data.textContent));
+new ImagesPage(JSON.parse(document.querySelector("#images-page").textContent));

@@ -47,10 +47,10 @@ export class SavedFilters {
     const rows = this.saved.map((saved) =>
       make(
         "li",
-        {},
+        { class: "row" },
         make("a", { href: `/corpus/?${saved.address}` }, make("bdi", { text: saved.name })),
         saved.shared ? make("span", { class: "badge", text: "shared" }) : null,
-        saved.own || this.page.shares
+        !saved.shared || this.page.shares
           ? button("✕", () => this.#remove(saved), {
               class: "button quiet compact",
               "aria-label": `Remove the filter ${saved.name}`,
