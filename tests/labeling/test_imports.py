@@ -164,7 +164,7 @@ class TestQueries:
             page = clients["admin"].post(f"/queries/{query.pk}/edit/", form, follow=True)
             assert (said in page.content.decode()) == told
             found = clients["admin"].get("/api/images/matches/", {"text": text}).json()
-            assert found["unread"] == (cut.unread if told else "")
+            assert found["ranked"]["unread"] == (cut.unread if told else "")
 
     def test_a_number_that_was_given_here_is_no_number_of_a_file(self, new_query):
         query = new_query("a toad")
